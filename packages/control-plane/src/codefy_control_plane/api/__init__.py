@@ -1,0 +1,1 @@
+"""The HTTP and WebSocket edge: decode, call the service, encode."""

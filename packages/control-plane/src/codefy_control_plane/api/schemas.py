@@ -1,0 +1,258 @@
+"""Requests and responses of the HTTP API. ``/openapi.json`` and the web UI's types are derived from these structs.
+
+Times are Unix seconds. Fields that may be added later are added, never renamed or removed (I-2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from codefy_engine.graph.problems import GraphProblem
+from codefy_engine.nodes.definition import NodeDefinition
+from codefy_protocol.bodies import PeakMemory, RunError
+from codefy_protocol.envelope import JsonNumber
+from codefy_protocol.frames import Device
+from codefy_protocol.names import RunOptions
+
+
+class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """``application/problem+json`` (RFC 9457) with Codefy's ``code`` and ``params``."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: str
+    params: dict[str, Any] = {}
+    problems: list[GraphProblem] | None = None
+    """For ``invalid_graph``: all of them."""
+
+
+class Health(msgspec.Struct, kw_only=True):
+    status: str
+    version: str
+    protocol_version: int
+
+
+class SubmitRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+    """A graph document."""
+    options: RunOptions = RunOptions()
+    name: str = ""
+
+
+class RunSubmitted(msgspec.Struct, kw_only=True):
+    run_id: str
+    number: int
+    status: str
+    queue_key: str
+    queue_position: int | None
+
+
+class RunSummary(msgspec.Struct, kw_only=True):
+    """A row of ``GET /api/runs`` and the head of ``GET /api/runs/{id}``."""
+
+    run_id: str
+    number: int
+    """Counts up from 1; what people call the run."""
+    name: str
+    graph_name: str
+    lane: str
+    status: str
+    """``queued``, ``running``, ``disconnected``, ``succeeded``, ``failed``, ``cancelled`` or ``interrupted``."""
+    attempt: int
+    queue_key: str
+    queue_position: int | None = None
+    """From 1 within its queue; ``None`` once started."""
+    queue_reason: str | None = None
+    queue_reason_code: str | None = None
+    queue_reason_params: dict[str, Any] | None = None
+    worker_id: str | None = None
+    """``None`` for a run in the server, or until placed."""
+    device: str = "cpu"
+    devices: list[str] = []
+    created_at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    last_heard_at: float | None = None
+    error: RunError | None = None
+    progress: msgspec.Raw = msgspec.Raw(b"null")
+    """Payload of the latest ``node_progress`` event of a live run (see ``events``), else null."""
+    latest_metrics: dict[str, JsonNumber] = {}
+    """Last value per metric name."""
+    event_count: int = 0
+    cancel_requested: bool = False
+
+
+class RunDetail(RunSummary, kw_only=True):
+    graph: msgspec.Raw
+    options: RunOptions
+    graph_hash: str
+    execution_facts: dict[str, Any] = {}
+    peak_memory: PeakMemory | None = None
+
+
+class RunList(msgspec.Struct, kw_only=True):
+    runs: list[RunSummary]
+    next_cursor: str | None
+    total: int
+    counts: dict[str, int]
+    """Runs by status."""
+
+
+class StoredEvent(msgspec.Struct, kw_only=True):
+    cursor: int
+    """1, 2, 3 … within the run, given at commit."""
+    type: str
+    ts: float
+    payload: msgspec.Raw
+
+
+class EventList(msgspec.Struct, kw_only=True):
+    run_id: str
+    events: list[StoredEvent]
+    next_cursor: int
+    """Pass as ``cursor`` to go on: events after it."""
+    ended: bool
+    """Whether the terminal event is included or lies before ``cursor``."""
+
+
+class StoredMetric(msgspec.Struct, kw_only=True, omit_defaults=True):
+    name: str
+    value: JsonNumber
+    step: int
+    epoch: float | None = None
+    scope: str = "step"
+    node_id: str = ""
+    ts: float = 0.0
+
+
+class MetricList(msgspec.Struct, kw_only=True):
+    run_id: str
+    points: list[StoredMetric]
+    next_cursor: int
+    """Row id of the last point; pass as ``cursor`` to go on."""
+
+
+class StoredArtifact(msgspec.Struct, kw_only=True):
+    artifact_id: int
+    kind: str
+    name: str
+    path: str
+    node_id: str
+    size: int | None
+    sha256: str | None
+    media_type: str
+    backend: str
+    meta: dict[str, Any]
+    available: bool
+    """Whether its content can be downloaded from here now."""
+    created_at: float
+
+
+class ArtifactList(msgspec.Struct, kw_only=True):
+    run_id: str
+    artifacts: list[StoredArtifact]
+
+
+class RunCancelled(msgspec.Struct, kw_only=True):
+    run_id: str
+    status: str
+    cancel_requested: bool
+
+
+class Slots(msgspec.Struct, kw_only=True):
+    limit: int
+    used: int
+    run_ids: list[str]
+
+
+class DeviceStatus(msgspec.Struct, kw_only=True):
+    device: Device
+    slots: Slots
+
+
+class WorkerStatus(msgspec.Struct, kw_only=True):
+    worker_id: str
+    """Its name; ``local`` for the server itself."""
+    label: str
+    state: str
+    """``online``, ``disconnected`` or ``offline``."""
+    draining: bool
+    outdated: bool
+    same_machine: bool
+    product_version: str
+    platform: str
+    connected_at: float | None
+    last_heard_at: float | None
+    devices: list[DeviceStatus]
+    run_ids: list[str]
+    capabilities: list[str]
+
+
+class WorkerList(msgspec.Struct, kw_only=True):
+    workers: list[WorkerStatus]
+    """The server itself first."""
+
+
+class ValidateGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+
+
+class GraphValidation(msgspec.Struct, kw_only=True):
+    valid: bool
+    problems: list[GraphProblem]
+
+
+class ExampleSummary(msgspec.Struct, kw_only=True):
+    name: str
+    title: str
+    description: str
+    node_count: int
+
+
+class ExampleList(msgspec.Struct, kw_only=True):
+    examples: list[ExampleSummary]
+
+
+class Example(msgspec.Struct, kw_only=True):
+    name: str
+    title: str
+    description: str
+    graph: msgspec.Raw
+
+
+class DeviceList(msgspec.Struct, kw_only=True):
+    devices: list[DeviceStatus]
+    """Of the server's machine."""
+
+
+class NodeList(msgspec.Struct, kw_only=True):
+    catalog_hash: str
+    nodes: list[NodeDefinition]
+    failures: list[dict[str, str]] = []
+
+
+class GraphSummary(msgspec.Struct, kw_only=True):
+    name: str
+    revision: int
+    updated_at: float
+    node_count: int
+
+
+class GraphList(msgspec.Struct, kw_only=True):
+    graphs: list[GraphSummary]
+
+
+class SavedGraph(msgspec.Struct, kw_only=True):
+    name: str
+    revision: int
+    updated_at: float
+    graph: msgspec.Raw
+
+
+class SaveGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+    base_revision: int | None = None
+    """The revision it was edited from; another one on the server answers 409."""

@@ -1,0 +1,1 @@
+"""Executing one graph: context, callbacks, event builders, sinks, executor."""

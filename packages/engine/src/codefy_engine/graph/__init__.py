@@ -1,0 +1,1 @@
+"""The graph document, its validation, expansion and plan. Imports no torch."""

@@ -1,0 +1,1 @@
+"""Node definitions, the registry and the built-in catalog. The schema part imports no torch."""

@@ -1,0 +1,188 @@
+"""Every code that a person or a program can be told, with its parameters and its English sentence.
+
+A code and its parameters are stable; the sentence is for people and the web UI words it in their language. Problems of
+a graph, errors of runs, refusals, warnings and the reasons of waiting runs all come from here, so that the CLI, the
+API and the UI use the same words.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import msgspec
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """A code with its parameters and the sentence made from them."""
+
+    code: str
+    message: str
+    params: dict[str, Any]
+
+
+_TEMPLATES: dict[str, str] = {}
+
+
+def register(code: str, template: str) -> str:
+    """Add a code; returns it. Parameters are the template's fields."""
+    if code in _TEMPLATES:
+        raise ValueError(f"reason {code!r} is registered twice")
+    _TEMPLATES[code] = template
+    return code
+
+
+def codes() -> dict[str, str]:
+    """All codes with their templates."""
+    return dict(_TEMPLATES)
+
+
+def parameters(code: str) -> frozenset[str]:
+    """Names of the parameters that the sentence of ``code`` needs."""
+    return frozenset(name for _, name, _, _ in string.Formatter().parse(_TEMPLATES[code]) if name)
+
+
+def reason(code: str, /, **params: Any) -> Reason:
+    """Make a reason.
+
+    Raises:
+        KeyError: the code is not registered, or a parameter of its sentence is missing.
+    """
+    return Reason(code=code, message=_TEMPLATES[code].format(**params), params=params)
+
+
+# ------------------------------------------------------------------ graph documents and validation
+GRAPH_NOT_JSON = register("graph_not_json", "This file is not JSON: {detail} (line {line}, column {column}).")
+GRAPH_NOT_A_GRAPH = register("graph_not_a_graph", "This file is not a graph: at {path}, {detail}.")
+GRAPH_TOO_NEW = register(
+    "graph_too_new",
+    "This graph has format version {found}; this Codefy reads up to {supported}. Update Codefy to run it.",
+)
+GRAPH_EMPTY = register("graph_empty", "The graph has no nodes. Add one, or open an example.")
+DUPLICATE_NODE_ID = register("duplicate_node_id", "Two nodes share the id {node_id!r}. Give each its own.")
+UNKNOWN_NODE_TYPE = register(
+    "unknown_node_type", "{node_id} is of type {type}, which is not installed here.{suggestion}"
+)
+UNKNOWN_NODE = register("unknown_node", "A wire {end} the node {missing!r}, which is not in the graph.")
+UNKNOWN_PORT = register(
+    "unknown_port", "{node_id} ({type}) has no {direction} {port!r}. It has: {ports}."
+)
+PORT_TYPE_MISMATCH = register(
+    "port_type_mismatch",
+    "{source_id}.{source_port} gives {source_type}; {node_id}.{port} takes {target_type}.",
+)
+PORT_WIRED_TWICE = register("port_wired_twice", "{node_id}.{port} takes one wire and has {count}.")
+INPUT_MISSING = register("input_missing", "{node_id} ({title}) needs its input {port!r}. Wire a {type} to it.")
+GRAPH_CYCLE = register("graph_cycle", "These nodes form a cycle: {nodes}. Remove one of their wires.")
+PARAM_UNKNOWN = register("param_unknown", "{node_id} ({type}) has no parameter {param!r}.{suggestion}")
+PARAM_INVALID = register("param_invalid", "{node_id}.{param}: {detail}; got {value}.")
+UNKNOWN_SUBGRAPH = register(
+    "unknown_subgraph", "{node_id} uses the subgraph {subgraph!r}, which is not in the graph."
+)
+MODULE_INVALID = register("module_invalid", "The module of {node_id}: {detail}.")
+
+# ------------------------------------------------------------------ submissions and requests
+INVALID_GRAPH = register("invalid_graph", "The graph has {count} problem(s); nothing was queued.")
+INVALID_BODY = register("invalid_body", "At {path}: {detail}.")
+INVALID_QUERY = register("invalid_query", "The query parameter {name}: {detail}.")
+BODY_TOO_LARGE = register("body_too_large", "The body is over the limit of {limit_bytes} bytes.")
+NOT_FOUND = register("not_found", "There is nothing at {path}.")
+METHOD_NOT_ALLOWED = register("method_not_allowed", "{path} does not take {method}; it takes {allowed}.")
+RUN_NOT_FOUND = register("run_not_found", "There is no run {run_id}.")
+ARTIFACT_NOT_FOUND = register("artifact_not_found", "The run {run_id} has no artifact {artifact}.")
+ARTIFACT_GONE = register("artifact_gone", "The file of the artifact {artifact} is not there any more.")
+EXAMPLE_NOT_FOUND = register("example_not_found", "There is no example {name!r}.")
+NODE_TYPE_NOT_FOUND = register("node_type_not_found", "There is no node type {type!r}.{suggestion}")
+GRAPH_NOT_FOUND = register("graph_not_found", "There is no saved graph {name!r}.")
+INVALID_NAME = register("invalid_name", "{detail}")
+INVALID_TARGET = register("invalid_target", "{detail}")
+UNKNOWN_DEVICE = register("unknown_device", "{where} has no device {device}; it offers {offered}.")
+UNKNOWN_WORKER = register(
+    "unknown_worker",
+    "No worker {worker!r} is enrolled or was seen since the start. Start it with: codefy-agent start --name {worker}",
+)
+INTERACTIVE_WITH_WORKER = register(
+    "interactive_with_worker", "The canvas runs in the server. Queue the run to send it to {worker}."
+)
+INTERACTIVE_BUSY = register(
+    "interactive_busy", "{running} interactive runs are going on, the most at once. Stop one, or queue this run."
+)
+NOT_SUPPORTED_YET = register("not_supported_yet", "{what} is not supported by this version.")
+RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
+SHUTTING_DOWN = register("shutting_down", "The server is shutting down. Try again when it is back.")
+INTERNAL_ERROR = register(
+    "internal_error", "Something went wrong in the server ({error_id}); its log has the details."
+)
+
+# ------------------------------------------------------------------ access
+TOKEN_REQUIRED = register(
+    "token_required",
+    "This needs the session token: open the link that codefy serve printed, or send it as X-Codefy-Token.",
+)
+TOKEN_WRONG = register("token_wrong", "The session token is wrong. It changes when the data folder does.")
+HOST_NOT_ALLOWED = register(
+    "host_not_allowed", "The host {host!r} is not served here. Add it with CODEFY_ALLOWED_HOSTS."
+)
+ORIGIN_NOT_ALLOWED = register("origin_not_allowed", "Requests from {origin!r} are not accepted.")
+
+# ------------------------------------------------------------------ workers
+BAD_WORKER_NAME = register("bad_worker_name", "{detail}")
+PROTOCOL_MISMATCH = register(
+    "protocol_mismatch",
+    "The agent speaks protocol {worker}, the control plane {control_plane}. Update {side}.",
+)
+HELLO_EXPECTED = register("hello_expected", "The first frame must be hello, within {seconds} s.")
+MALFORMED_FRAMES = register("malformed_frames", "A message could not be read: {detail}.")
+NAME_IN_USE = register(
+    "name_in_use",
+    "A worker called {worker} is connected from another machine. Choose another --name, or stop that one.",
+)
+REPLACED = register("replaced", "A newer agent connected as {worker}; this one stops.")
+VERSION_MISMATCH = register(
+    "version_mismatch", "version mismatch: worker {worker}, control plane {control_plane}"
+)
+
+# ------------------------------------------------------------------ waiting
+WORKER_OFFLINE = register("worker_offline", "waiting for worker {worker} to reconnect")
+WORKER_DRAINING = register("worker_draining", "worker {worker} is draining")
+WORKER_OUTDATED = register("worker_outdated", "worker {worker} is outdated: update its agent")
+NO_WORKER_OFFERS = register("no_worker_offers", "waiting for a worker that offers {devices}")
+OFFERING_WORKERS_DRAINING = register(
+    "offering_workers_draining", "waiting for a worker that offers {devices}: {workers} is draining"
+)
+
+# ------------------------------------------------------------------ errors of runs
+NODE_FAILED = register("node_failed", "{node_id} ({title}) failed: {detail}")
+OUT_OF_MEMORY = register("out_of_memory", "{node_id} ({title}) ran out of memory on {device}: {detail}")
+CHILD_DIED = register("child_died", "The run's process ended without a report: {how}.")
+CHILD_NOT_STARTED = register("child_not_started", "The run's process could not be started: {detail}")
+ENGINE_VERSION_MISMATCH = register(
+    "engine_version_mismatch",
+    "The engine on {worker} has version {engine}, its agent {agent}. Install codefy-engine {agent} there.",
+)
+ENGINE_MISSING = register(
+    "engine_missing", "No engine is installed on {worker}. Run there: codefy-agent engine install"
+)
+DEVICE_NOT_OFFERED = register("device_not_offered", "{worker} does not offer {device}; it offers {offered}.")
+DUPLICATE_ASSIGNMENT = register("duplicate_assignment", "{worker} already has the run {run_id}.")
+AGENT_DRAINING = register("agent_draining", "{worker} is draining and takes no run.")
+AGENT_STOPPED = register("agent_stopped", "The agent {worker} was stopped.")
+AGENT_RESTARTED = register("agent_restarted", "The agent {worker} was started again; its run had not ended.")
+SERVER_RESTARTED = register("server_restarted", "The server was restarted while the run was going on.")
+SERVER_STOPPED = register("server_stopped", "The server was stopped while the run was going on.")
+STOP_IGNORED = register(
+    "stop_ignored", "The run did not react to the stop within {seconds} s; its slot stays taken until it does."
+)
+WORKER_DISCONNECTED = register("worker_disconnected", "The connection to {worker} is lost. It is kept until it is back.")
+WORKER_RECONNECTED = register("worker_reconnected", "{worker} is connected again.")
+WORKER_GONE = register("worker_gone", "{worker} did not come back within {seconds} s.")
+WORKER_ADOPTED = register("worker_adopted", "The server was restarted; it waits for {worker}, which has this run.")
+WORKER_LOST_AFTER_RESTART = register(
+    "worker_lost_after_restart", "{worker} came back without this run, which had begun there."
+)
+SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run are missing.")
+
+# ------------------------------------------------------------------ warnings of runs
+DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
+NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
+MALFORMED_OVERRIDE = register("malformed_override", "The slot override {entry!r} is not NAME=NUMBER; it is ignored.")
