@@ -1,0 +1,64 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. They fetch what they need themselves.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check mutants wheels clean
+
+# uv from PATH, else one of our own in .tools/.
+UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
+RUN := $(UV) run --no-sync
+PYTEST := $(RUN) pytest -q
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(filter .tools/bin/uv,$(UV)):
+	python3 -m venv .tools && .tools/bin/pip install --quiet --disable-pip-version-check uv
+
+.PHONY: sync
+sync: $(filter .tools/bin/uv,$(UV))
+	$(UV) sync --all-packages --locked
+
+setup: sync ## Install everything into .venv and build the web UI
+
+chromium: ## Find or install the browser that the web tests drive
+	@scripts/ensure-chromium
+
+demo: setup ## Start a server and a worker, train the digits model on the worker, show it in the browser
+	$(RUN) codefy demo
+
+test: setup chromium lint types web-test unit integration browser ## Everything that CI checks
+
+lint:
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) lint-imports
+
+types:
+	$(RUN) pyright
+
+web-test:
+	cd web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run lint && npm run typecheck && npm test
+
+unit: ## The quick tests
+	$(PYTEST) -m "not integration and not web"
+
+integration: ## Real processes
+	$(PYTEST) -m integration
+
+browser: ## Real Chromium
+	$(PYTEST) -m web
+
+bench: ## Measure and print figure, floor, ratio and goal
+	$(RUN) python -m bench
+
+bench-check: ## Fail when a ratio misses its goal by more than its noise
+	$(RUN) python -m bench --check
+
+mutants: ## Apply each planted bug and expect the suite to catch it
+	$(RUN) python tests/mutants/run.py
+
+wheels: ## Build the four wheels into dist/
+	$(UV) build --all-packages --wheel --out-dir dist
+
+clean:
+	rm -rf .venv .tools dist web/node_modules web/dist packages/control-plane/src/codefy_control_plane/web_dist
