@@ -16,7 +16,16 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STAMP = "sources.sha256"
-SOURCES = ("src", "public", "index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", ".npmrc")
+SOURCES = (
+    "src",
+    "public",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "vite.config.ts",
+    "tsconfig.json",
+    ".npmrc",
+)
 
 
 def sources_digest(web: Path) -> str:
@@ -42,7 +51,9 @@ class WebBuildHook(BuildHookInterface[Any]):
         if not (web / "package.json").is_file():
             # An unpacked source distribution carries the finished build instead of the sources.
             if not (target / "index.html").is_file() and version != "editable":
-                raise RuntimeError("The web UI is missing: build the wheel from a checkout of the repository.")
+                raise RuntimeError(
+                    "The web UI is missing: build the wheel from a checkout of the repository."
+                )
             return
         digest = sources_digest(web)
         stamp = target / STAMP
@@ -50,7 +61,9 @@ class WebBuildHook(BuildHookInterface[Any]):
             return
         npm = shutil.which("npm")
         if npm is None:
-            message = "npm was not found, so the web UI cannot be built. Install Node.js 20 or newer and try again."
+            message = (
+                "npm was not found, so the web UI cannot be built. Install Node.js 20 or newer and try again."
+            )
             if version == "editable":
                 sys.stderr.write(f"codefy-control-plane: {message} The server works without it.\n")
                 return

@@ -42,7 +42,9 @@ def number_from_json(value: JsonNumber) -> float:
         try:
             return _NONFINITE_TEXTS[value]
         except KeyError:
-            raise ValueError(f"expected a number or one of {', '.join(_NONFINITE_TEXTS)}, got {value!r}") from None
+            raise ValueError(
+                f"expected a number or one of {', '.join(_NONFINITE_TEXTS)}, got {value!r}"
+            ) from None
     return float(value)
 
 

@@ -64,15 +64,15 @@ UNKNOWN_NODE_TYPE = register(
     "unknown_node_type", "{node_id} is of type {type}, which is not installed here.{suggestion}"
 )
 UNKNOWN_NODE = register("unknown_node", "A wire {end} the node {missing!r}, which is not in the graph.")
-UNKNOWN_PORT = register(
-    "unknown_port", "{node_id} ({type}) has no {direction} {port!r}. It has: {ports}."
-)
+UNKNOWN_PORT = register("unknown_port", "{node_id} ({type}) has no {direction} {port!r}. It has: {ports}.")
 PORT_TYPE_MISMATCH = register(
     "port_type_mismatch",
     "{source_id}.{source_port} gives {source_type}; {node_id}.{port} takes {target_type}.",
 )
 PORT_WIRED_TWICE = register("port_wired_twice", "{node_id}.{port} takes one wire and has {count}.")
-INPUT_MISSING = register("input_missing", "{node_id} ({title}) needs its input {port!r}. Wire a {type} to it.")
+INPUT_MISSING = register(
+    "input_missing", "{node_id} ({title}) needs its input {port!r}. Wire a {type} to it."
+)
 GRAPH_CYCLE = register("graph_cycle", "These nodes form a cycle: {nodes}. Remove one of their wires.")
 PARAM_UNKNOWN = register("param_unknown", "{node_id} ({type}) has no parameter {param!r}.{suggestion}")
 PARAM_INVALID = register("param_invalid", "{node_id}.{param}: {detail}; got {value}.")
@@ -105,7 +105,8 @@ INTERACTIVE_WITH_WORKER = register(
     "interactive_with_worker", "The canvas runs in the server. Queue the run to send it to {worker}."
 )
 INTERACTIVE_BUSY = register(
-    "interactive_busy", "{running} interactive runs are going on, the most at once. Stop one, or queue this run."
+    "interactive_busy",
+    "{running} interactive runs are going on, the most at once. Stop one, or queue this run.",
 )
 NOT_SUPPORTED_YET = register("not_supported_yet", "{what} is not supported by this version.")
 RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
@@ -171,12 +172,17 @@ AGENT_RESTARTED = register("agent_restarted", "The agent {worker} was started ag
 SERVER_RESTARTED = register("server_restarted", "The server was restarted while the run was going on.")
 SERVER_STOPPED = register("server_stopped", "The server was stopped while the run was going on.")
 STOP_IGNORED = register(
-    "stop_ignored", "The run did not react to the stop within {seconds} s; its slot stays taken until it does."
+    "stop_ignored",
+    "The run did not react to the stop within {seconds} s; its slot stays taken until it does.",
 )
-WORKER_DISCONNECTED = register("worker_disconnected", "The connection to {worker} is lost. It is kept until it is back.")
+WORKER_DISCONNECTED = register(
+    "worker_disconnected", "The connection to {worker} is lost. It is kept until it is back."
+)
 WORKER_RECONNECTED = register("worker_reconnected", "{worker} is connected again.")
 WORKER_GONE = register("worker_gone", "{worker} did not come back within {seconds} s.")
-WORKER_ADOPTED = register("worker_adopted", "The server was restarted; it waits for {worker}, which has this run.")
+WORKER_ADOPTED = register(
+    "worker_adopted", "The server was restarted; it waits for {worker}, which has this run."
+)
 WORKER_LOST_AFTER_RESTART = register(
     "worker_lost_after_restart", "{worker} came back without this run, which had begun there."
 )
@@ -185,4 +191,6 @@ SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run a
 # ------------------------------------------------------------------ warnings of runs
 DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
 NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
-MALFORMED_OVERRIDE = register("malformed_override", "The slot override {entry!r} is not NAME=NUMBER; it is ignored.")
+MALFORMED_OVERRIDE = register(
+    "malformed_override", "The slot override {entry!r} is not NAME=NUMBER; it is ignored."
+)
