@@ -131,7 +131,7 @@ class Artifact(RunRecord, frozen=True, kw_only=True, tag="artifact"):
     pass
 
 
-class Warning_(RunRecord, frozen=True, kw_only=True, tag="warning"):
+class RunWarning(RunRecord, frozen=True, kw_only=True, tag="warning"):
     pass
 
 
@@ -242,7 +242,7 @@ RUN_RECORD_TYPES: tuple[type[RunRecord], ...] = (
     Event,
     Metrics,
     Artifact,
-    Warning_,
+    RunWarning,
     RunFacts,
     Console,
     RunFinished,
