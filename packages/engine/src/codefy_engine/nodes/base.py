@@ -1,0 +1,421 @@
+"""How a node is written: a decorator, typed fields that are its ports and parameters, and one method (G-2).
+
+::
+
+    @node(type="Scale", title="Scale", category="data", icon="ruler")
+    class Scale(Node):
+        \"\"\"Multiply a tensor by a factor.\"\"\"
+
+        x: torch.Tensor = input("tensor", doc="Any shape.")
+        factor: float = param(1.0, ge=0, doc="What to multiply by.")
+        y: torch.Tensor = output("tensor", doc="The shape of x.")
+
+        def run(self, ctx: NodeContext) -> Any:
+            return self.x * self.factor
+
+On an instance the input fields hold the values that came over the wires (``None`` when an optional input has no
+wire) and the parameter fields hold decoded values. This module never imports torch: a node imports it in ``run``.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
+
+import msgspec
+
+from codefy_engine.nodes.definition import Choice, NodeDefinition, PortDefinition, VisibleIf
+from codefy_engine.nodes.parameters import NodeDefinitionError, ParamField, ParamSpec, resolve_param
+from codefy_protocol.bodies import MetricPoint
+from codefy_protocol.reasons import Reason
+
+if TYPE_CHECKING:
+    from codefy_engine.graph.plan import Plan
+
+__all__ = [
+    "PORT_TYPES",
+    "Node",
+    "NodeContext",
+    "NodeDefinitionError",
+    "NodeSpec",
+    "PortType",
+    "RunStopped",
+    "input",
+    "node",
+    "output",
+    "param",
+]
+
+PortType = Literal["tensor", "dataset", "model", "optimizer", "loss", "metrics", "value", "any"]
+
+PORT_TYPES: tuple[PortType, ...] = (
+    "tensor",
+    "dataset",
+    "model",
+    "optimizer",
+    "loss",
+    "metrics",
+    "value",
+    "any",
+)
+
+
+class RunStopped(Exception):
+    """Raised by :meth:`NodeContext.check_stop` when the run is to stop. A node lets it pass."""
+
+
+class NodeContext(Protocol):
+    """What a node may ask and tell while it runs. Every method may be called from any thread."""
+
+    @property
+    def node_id(self) -> str: ...
+
+    @property
+    def device(self) -> str:
+        """The run's device as torch names it: ``cpu``, ``cuda:0``, ``mps:0``."""
+        ...
+
+    @property
+    def seed(self) -> int | None:
+        """The run's seed, or ``None`` when it has none."""
+        ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the run asked for deterministic algorithms."""
+        ...
+
+    @property
+    def run_dir(self) -> Path:
+        """Folder of the run; artifacts lie in it."""
+        ...
+
+    @property
+    def files_dir(self) -> Path:
+        """Folder of the user's files."""
+        ...
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to stop. Cheap: look at it once per batch."""
+        ...
+
+    def check_stop(self) -> None:
+        """Leave the node when the run is to stop.
+
+        Raises:
+            RunStopped: the run is to stop.
+        """
+        ...
+
+    def progress(
+        self,
+        fraction: float | None = None,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        unit: str = "",
+        text: str = "",
+        eta_s: float | None = None,
+        epoch: float | None = None,
+        epochs: int | None = None,
+        metrics: Mapping[str, float] | None = None,
+    ) -> None:
+        """Tell how far the node is. At most five a second are sent; the first and the last always are.
+
+        ``fraction`` (0..1) is ``current / total`` when left out.
+        """
+        ...
+
+    def metric(
+        self, name: str, value: float, step: int, epoch: float | None = None, scope: str = "step"
+    ) -> None:
+        """Record one metric point; ``scope`` is ``step`` or ``epoch``."""
+        ...
+
+    def metrics(self, points: Sequence[MetricPoint]) -> None:
+        """Record several points at once. Points without ``node_id`` or ``ts`` get this node and now."""
+        ...
+
+    def artifact_path(self, name: str) -> Path:
+        """Where in the run's folder this node may write the file ``name``; its folder exists.
+
+        Raises:
+            ValueError: ``name`` is not a plain file name.
+        """
+        ...
+
+    def artifact(
+        self,
+        kind: str,
+        name: str,
+        path: Path,
+        media_type: str = "application/octet-stream",
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record a file that was written below the run's folder, with its size and SHA-256.
+
+        ``kind`` is ``checkpoint``, ``image``, ``table``, ``text``, ``model`` or ``file``.
+
+        Raises:
+            ValueError: ``path`` lies outside the run's folder.
+        """
+        ...
+
+    def warn(self, reason: Reason) -> None:
+        """Record a warning (see ``codefy_protocol.reasons.reason``)."""
+        ...
+
+    def inner(self, path: str | Sequence[str], status: str, **facts: Any) -> None:
+        """Tell the state of something inside the node, such as a layer: ``inner(["net", "conv1"], "built")``."""
+        ...
+
+    def subgraph(self, name: str) -> Plan:
+        """The plan of one of the document's subgraphs: its nodes in order, their parameters decoded.
+
+        Raises:
+            KeyError: the document has no such subgraph.
+        """
+        ...
+
+
+class _PortField:
+    def __init__(self, direction: str, type: str, doc: str, required: bool, label: str) -> None:
+        if type not in PORT_TYPES:
+            raise NodeDefinitionError(f"{type!r} is no port type; there are {', '.join(PORT_TYPES)}")
+        self.direction = direction
+        self.type = type
+        self.doc = doc
+        self.required = required
+        self.label = label
+
+    def definition(self, name: str) -> PortDefinition:
+        return PortDefinition(
+            name=name,
+            label=self.label or _label(name),
+            type=self.type,
+            required=self.required,
+            doc=self.doc,
+        )
+
+
+def input(type: PortType, *, doc: str = "", required: bool = True, label: str = "") -> Any:
+    """A field that takes one wire."""
+    return _PortField("input", type, doc, required, label)
+
+
+def output(type: PortType, *, doc: str = "", label: str = "") -> Any:
+    """A field that names what ``run`` returns: the value itself, or a dict by port when there are several."""
+    return _PortField("output", type, doc, True, label)
+
+
+def param(
+    default: Any,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    choices: Sequence[Any] | None = None,
+    kind: str | None = None,
+    unit: str = "",
+    label: str = "",
+    doc: str = "",
+    advanced: bool = False,
+    visible_if: VisibleIf | Mapping[str, Any] | None = None,
+) -> Any:
+    """A parameter field. Its annotation gives the type; ``X | None`` makes it optional.
+
+    ``int``, ``float``, ``bool``, ``str``, ``Literal[...]`` and ``list[int]`` are understood. ``choices`` are values
+    or ``(value, label)`` pairs. ``kind`` overrides how it is edited (``subgraph``, ``code``, ``file``, ``secret``,
+    ``colour``, ``ints``, ``tensor``). ``visible_if`` is ``{"other_param": value_or_values}``.
+    """
+    if ge is not None and gt is not None:
+        raise NodeDefinitionError("a parameter has ge or gt, not both")
+    if le is not None and lt is not None:
+        raise NodeDefinitionError("a parameter has le or lt, not both")
+    return ParamField(
+        default=default,
+        minimum=ge if ge is not None else gt,
+        exclusive_min=gt is not None,
+        maximum=le if le is not None else lt,
+        exclusive_max=lt is not None,
+        choices=None if choices is None else [_choice(item) for item in choices],
+        kind=kind,
+        unit=unit,
+        label=label,
+        doc=doc,
+        advanced=advanced,
+        visible_if=_visible_if(visible_if),
+    )
+
+
+def _choice(item: Any) -> Choice:
+    if isinstance(item, Choice):
+        return item
+    if isinstance(item, tuple):
+        value, label = cast("tuple[Any, str]", item)
+        return Choice(value=value, label=label)
+    return Choice(value=item, label=str(item))
+
+
+def _visible_if(condition: VisibleIf | Mapping[str, Any] | None) -> VisibleIf | None:
+    if condition is None or isinstance(condition, VisibleIf):
+        return condition
+    if len(condition) != 1:
+        raise NodeDefinitionError("visible_if names one parameter")
+    ((name, wanted),) = condition.items()
+    equals: list[Any] = list(cast("list[Any]", wanted)) if isinstance(wanted, list | tuple) else [wanted]
+    return VisibleIf(param=name, equals=equals)
+
+
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What validation and execution need of a node class, by name."""
+
+    definition: NodeDefinition
+    inputs: dict[str, PortDefinition]
+    outputs: dict[str, PortDefinition]
+    params: dict[str, ParamSpec]
+    defaults: dict[str, Any]
+    """Decoded default of every parameter."""
+
+
+class Node:
+    """Base of every node class; see the module's example."""
+
+    spec: ClassVar[NodeSpec]
+
+    def run(self, ctx: NodeContext) -> Any:
+        """Do the work.
+
+        Returns:
+            The value of the only output, a dict by output port when there are several, ``None`` without outputs.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def create(cls, params: Mapping[str, Any] | None = None, /, **inputs: Any) -> Self:
+        """An instance with ``params`` as a graph file holds them, and inputs by port.
+
+        Raises:
+            codefy_engine.nodes.parameters.BadParam: a value does not fit its parameter.
+            TypeError: an unknown parameter or port.
+        """
+        spec = cls.spec
+        values = spec_defaults(spec)
+        for name, value in (params or {}).items():
+            if name not in spec.params:
+                raise TypeError(f"{spec.definition.type} has no parameter {name!r}")
+            values[name] = spec.params[name].decode(value)
+        for port in inputs:
+            if port not in spec.inputs:
+                raise TypeError(f"{spec.definition.type} has no input {port!r}")
+        return cls.assemble(values, inputs)
+
+    @classmethod
+    def assemble(cls, values: Mapping[str, Any], inputs: Mapping[str, Any]) -> Self:
+        """An instance with decoded parameters (all of them) and inputs by port; nothing is checked."""
+        instance = cls()
+        fields = instance.__dict__
+        for port in cls.spec.inputs:
+            fields[port] = inputs.get(port)
+        fields.update(values)
+        return instance
+
+
+def spec_defaults(spec: NodeSpec) -> dict[str, Any]:
+    """A fresh copy of the decoded defaults."""
+    return {
+        name: copy.deepcopy(cast("Any", value)) if isinstance(value, list | dict) else value
+        for name, value in spec.defaults.items()
+    }
+
+
+_NodeClass = TypeVar("_NodeClass", bound=type[Node])
+
+
+def node(
+    *,
+    type: str,
+    title: str,
+    category: str,
+    icon: str,
+    version: int = 1,
+    layer: bool | None = None,
+) -> Callable[[_NodeClass], _NodeClass]:
+    """Make a node class of a :class:`Node` subclass.
+
+    The docstring is the node's documentation in Markdown, its first line the summary. ``layer`` says whether the node
+    may stand in a Module's subgraph; left out, it may when the class has a ``build`` method.
+
+    Raises:
+        NodeDefinitionError: the class does not describe a node.
+    """
+
+    def decorate(cls: _NodeClass) -> _NodeClass:
+        doc = inspect.cleandoc(cls.__doc__ or "")
+        if not doc or "__doc__" not in vars(cls):
+            raise NodeDefinitionError(f"{cls.__name__} needs a docstring: it is the node's documentation")
+        if not type.isidentifier() or not type[0].isupper():
+            raise NodeDefinitionError(f"{type!r} is no node type: write it in PascalCase")
+        if cls.run is Node.run:
+            raise NodeDefinitionError(f"{cls.__name__} needs a run method")
+        ports: dict[str, _PortField] = {}
+        params: dict[str, ParamSpec] = {}
+        # Bases first, so that a subclass adds its fields after theirs and may replace one.
+        for base in reversed(cls.__mro__):
+            own = cast("dict[str, Any]", vars(base).get("__codefy_fields__") or vars(base))
+            for name, field in own.items():
+                if isinstance(field, _PortField):
+                    ports[name] = field
+                elif isinstance(field, ParamField):
+                    params[name] = resolve_param(base, name, field, field.label or _label(name))
+        fields = {
+            name: value for name, value in vars(cls).items() if isinstance(value, _PortField | ParamField)
+        }
+        cls.__codefy_fields__ = fields  # type: ignore[attr-defined]  # read above by subclasses
+        for name in fields:
+            # Without this a field that nothing set would read as its own description.
+            delattr(cls, name)
+        inputs = {n: f.definition(n) for n, f in ports.items() if f.direction == "input"}
+        outputs = {n: f.definition(n) for n, f in ports.items() if f.direction == "output"}
+        definition = NodeDefinition(
+            type=type,
+            title=title,
+            category=category,
+            version=version,
+            summary=doc.splitlines()[0],
+            doc=doc,
+            icon=icon,
+            inputs=list(inputs.values()),
+            outputs=list(outputs.values()),
+            params=[spec.definition for spec in params.values()],
+            layer=callable(getattr(cls, "build", None)) if layer is None else layer,
+        )
+        _check_visible_if(definition)
+        cls.spec = NodeSpec(
+            definition=definition,
+            inputs=inputs,
+            outputs=outputs,
+            params=params,
+            defaults={name: spec.decode(spec.definition.default) for name, spec in params.items()},
+        )
+        return cls
+
+    return decorate
+
+
+def _check_visible_if(definition: NodeDefinition) -> None:
+    names = {item.name for item in definition.params}
+    for item in definition.params:
+        if item.visible_if is not None and item.visible_if.param not in names:
+            raise NodeDefinitionError(
+                f"{definition.type}.{item.name} is shown by {item.visible_if.param!r}, which is no parameter"
+            )
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ").capitalize()

@@ -1,0 +1,1 @@
+"""Nodes that come with Codefy: one module per category."""
