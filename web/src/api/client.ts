@@ -1,0 +1,183 @@
+// The HTTP side of the API. The session cookie authenticates; errors arrive as application/problem+json.
+import type {
+  ArtifactList,
+  DeviceList,
+  EventList,
+  Example,
+  ExampleList,
+  GraphList,
+  GraphProblem,
+  GraphValidation,
+  Health,
+  MetricList,
+  NodeDefinition,
+  NodeList,
+  ParamValue,
+  Problem,
+  RunCancelled,
+  RunDetail,
+  RunList,
+  RunOptions,
+  RunSubmitted,
+  SavedGraph,
+  WorkerList,
+} from "./types";
+
+/** An answer of 400 or more, or none at all (`code` "unreachable", `status` 0). `message` is English for people. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly params: Record<string, ParamValue>;
+  readonly problems: GraphProblem[];
+
+  constructor(problem: {
+    status: number;
+    code: string;
+    message: string;
+    params?: Record<string, ParamValue> | undefined;
+    problems?: GraphProblem[] | null | undefined;
+  }) {
+    super(problem.message);
+    this.name = "ApiProblem";
+    this.status = problem.status;
+    this.code = problem.code;
+    this.params = problem.params ?? {};
+    this.problems = problem.problems ?? [];
+  }
+}
+
+async function problemOf(response: Response): Promise<ApiProblem> {
+  const text = await response.text();
+  try {
+    const body = JSON.parse(text) as Problem;
+    if (typeof body.code === "string") {
+      return new ApiProblem({
+        status: response.status,
+        code: body.code,
+        message: body.detail || body.title,
+        params: body.params,
+        problems: body.problems,
+      });
+    }
+  } catch {
+    // Not from Codefy (a proxy's page, say): the status line is all there is to tell.
+  }
+  return new ApiProblem({
+    status: response.status,
+    code: "unexpected_answer",
+    message: `The server answered ${response.status} ${response.statusText}`.trim(),
+    params: { status: response.status },
+  });
+}
+
+export interface RequestOptions {
+  method?: string;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+/** `fetch` that throws `ApiProblem` for every answer that is not 2xx and for no answer. Aborts stay AbortErrors. */
+export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
+  const init: RequestInit = { method: options.method ?? "GET", credentials: "same-origin" };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    init.body = JSON.stringify(options.body);
+    init.headers = { "Content-Type": "application/json" };
+  }
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiProblem({ status: 0, code: "unreachable", message: "The server does not answer." });
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+async function json<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await send(path, options);
+  return (await response.json()) as T;
+}
+
+function query(params: Record<string, string | number | null | undefined>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== null && value !== "") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text ? `?${text}` : "";
+}
+
+const part = encodeURIComponent;
+
+export interface RunListQuery {
+  limit?: number;
+  cursor?: string | null;
+  status?: string | null;
+}
+
+export interface SubmitRun {
+  graph: unknown;
+  options?: RunOptions;
+  name?: string;
+}
+
+/** Where an artifact's bytes are; `download` makes the browser save them. */
+export function artifactUrl(runId: string, artifactId: number, download = false): string {
+  return `/api/runs/${part(runId)}/artifacts/${artifactId}/content${download ? "?download=1" : ""}`;
+}
+
+export function logUrl(runId: string, from = 0): string {
+  return `/api/runs/${part(runId)}/log${query({ from: from || null })}`;
+}
+
+export const api = {
+  health: (signal?: AbortSignal) => json<Health>("/api/health", { signal }),
+
+  nodes: (signal?: AbortSignal) => json<NodeList>("/api/nodes", { signal }),
+  node: (type: string, signal?: AbortSignal) => json<NodeDefinition>(`/api/nodes/${part(type)}`, { signal }),
+
+  examples: (signal?: AbortSignal) => json<ExampleList>("/api/examples", { signal }),
+  example: (name: string, signal?: AbortSignal) => json<Example>(`/api/examples/${part(name)}`, { signal }),
+
+  graphs: (signal?: AbortSignal) => json<GraphList>("/api/graphs", { signal }),
+  graph: (name: string, signal?: AbortSignal) => json<SavedGraph>(`/api/graphs/${part(name)}`, { signal }),
+  saveGraph: (name: string, graph: unknown, baseRevision: number | null = null) =>
+    json<SavedGraph>(`/api/graphs/${part(name)}`, {
+      method: "PUT",
+      body: baseRevision === null ? { graph } : { graph, base_revision: baseRevision },
+    }),
+  deleteGraph: async (name: string): Promise<void> => {
+    await send(`/api/graphs/${part(name)}`, { method: "DELETE" });
+  },
+  validateGraph: (graph: unknown, signal?: AbortSignal) =>
+    json<GraphValidation>("/api/graphs/validate", { method: "POST", body: { graph }, signal }),
+
+  submitRun: (run: SubmitRun) => json<RunSubmitted>("/api/runs", { method: "POST", body: run }),
+  runs: (filter: RunListQuery = {}, signal?: AbortSignal) =>
+    json<RunList>(`/api/runs${query({ ...filter })}`, { signal }),
+  run: (runId: string, signal?: AbortSignal) => json<RunDetail>(`/api/runs/${part(runId)}`, { signal }),
+  cancelRun: (runId: string) => json<RunCancelled>(`/api/runs/${part(runId)}/cancel`, { method: "POST" }),
+  deleteRun: async (runId: string): Promise<void> => {
+    await send(`/api/runs/${part(runId)}`, { method: "DELETE" });
+  },
+  events: (runId: string, cursor = 0, limit?: number, signal?: AbortSignal) =>
+    json<EventList>(`/api/runs/${part(runId)}/events${query({ cursor, limit })}`, { signal }),
+  metrics: (
+    runId: string,
+    filter: { cursor?: number; limit?: number; name?: string } = {},
+    signal?: AbortSignal,
+  ) => json<MetricList>(`/api/runs/${part(runId)}/metrics${query({ ...filter })}`, { signal }),
+  artifacts: (runId: string, signal?: AbortSignal) =>
+    json<ArtifactList>(`/api/runs/${part(runId)}/artifacts`, { signal }),
+
+  workers: (signal?: AbortSignal) => json<WorkerList>("/api/workers", { signal }),
+  drainWorker: async (workerId: string): Promise<void> => {
+    await send(`/api/workers/${part(workerId)}/drain`, { method: "POST" });
+  },
+  undrainWorker: async (workerId: string): Promise<void> => {
+    await send(`/api/workers/${part(workerId)}/undrain`, { method: "POST" });
+  },
+  devices: (signal?: AbortSignal) => json<DeviceList>("/api/system/devices", { signal }),
+};
