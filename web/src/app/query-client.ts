@@ -1,0 +1,3 @@
+import { createQueryClient } from "../api";
+
+export const queryClient = createQueryClient();

@@ -1,0 +1,3 @@
+export default function CanvasPage(_: { name?: string }) {
+  return <main className="page" />;
+}

@@ -1,0 +1,3 @@
+import { locale } from "../i18n/locale";
+
+export default locale({}, {});

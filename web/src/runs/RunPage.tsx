@@ -1,0 +1,3 @@
+export default function RunPage(_: { runId: string; tab?: string | undefined }) {
+  return <main className="page" />;
+}

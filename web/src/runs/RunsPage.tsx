@@ -1,0 +1,3 @@
+export default function RunsPage() {
+  return <main className="page" />;
+}

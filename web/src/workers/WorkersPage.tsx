@@ -1,0 +1,3 @@
+export default function WorkersPage() {
+  return <main className="page" />;
+}

@@ -1,0 +1,29 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The server that `npm run dev` forwards to; its link with the token, opened at the dev server's address, sets the cookie.
+const server = process.env.CODEFY_DEV_SERVER ?? "http://127.0.0.1:8000";
+
+export default defineConfig({
+  plugins: [react()],
+  server: {
+    host: "127.0.0.1",
+    proxy: {
+      "/api": { target: server, changeOrigin: true },
+      "/ws": { target: server.replace(/^http/, "ws"), ws: true, changeOrigin: true },
+    },
+  },
+  build: {
+    target: "es2023",
+    // The page's policy allows no inline scripts and no data: scripts; files keep every asset addressable and cacheable.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: true,
+  },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["src/testing/setup.ts"],
+    restoreMocks: true,
+  },
+});
