@@ -1,0 +1,234 @@
+"""The executor of attempts that run on a worker: the session's decisions become calls of the recorder (A-3)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
+from codefy_engine.graph.document import canonical_bytes, graph_hash
+from codefy_protocol.bodies import ConsoleBody, RunError, RunFinishedBody, WarningBody
+from codefy_protocol.envelope import decode_body, encode_body
+from codefy_protocol.frames import (
+    Artifact,
+    Assign,
+    Console,
+    Event,
+    Metrics,
+    RunFacts,
+    RunRecord,
+    RunStarted,
+    RunWarning,
+)
+from codefy_protocol.reasons import CHILD_DIED, Reason, reason
+
+from codefy_control_plane.scheduling.model import Placement
+from codefy_control_plane.workers.decisions import (
+    AttemptDecision,
+    AttemptKey,
+    Commit,
+    Deliver,
+    GiveUp,
+    Reported,
+    SetStatus,
+    Warn,
+)
+from codefy_control_plane.workers.seams import Recorder
+
+logger = logging.getLogger(__name__)
+
+_console_decoder = msgspec.json.Decoder(ConsoleBody)
+_finished_decoder = msgspec.json.Decoder(RunFinishedBody)
+
+
+class Attempts(Protocol):
+    """What an executor asks of the registry."""
+
+    def place(
+        self, worker: str, assign: Assign, executor: WorkerExecutor, *, recorded_seq: int | None, grace_s: float | None
+    ) -> None: ...
+
+    def cancel(self, worker: str, key: AttemptKey) -> None: ...
+
+    def committed(self, worker: str, key: AttemptKey, seq: int) -> None: ...
+
+    def settled(self, worker: str, key: AttemptKey) -> None: ...
+
+    def detach(self, worker: str, key: AttemptKey) -> None: ...
+
+
+class WorkerExecutor:
+    """Runs one attempt on one worker.
+
+    Implements the engine's ``Executor`` and adds :meth:`cancel`, :attr:`final_seq` and :meth:`settled` (see ``seams``).
+    Cancelling the task that awaits :meth:`run` leaves the run going on the worker, for adoption by the next server.
+
+    Args:
+        recorded_seq: ``None`` for a new attempt, else the seq that was recorded before this server started (D-6).
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        placement: Placement,
+        recorder: Recorder,
+        *,
+        payload_cap: int,
+        grace_s: float,
+        recorded_seq: int | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.placement = placement
+        self.final_seq: int | None = None
+        self._attempts = attempts
+        self._recorder = recorder
+        self._payload_cap = payload_cap
+        self._grace_s = grace_s
+        self._recorded_seq = recorded_seq
+        self._clock = clock
+        self._inbox: asyncio.Queue[AttemptDecision] = asyncio.Queue()
+        self._key: AttemptKey | None = None
+        self._cancelled = False
+
+    @property
+    def worker_id(self) -> str:
+        return self.placement.worker_id
+
+    async def run(self, request: ExecutionRequest) -> ExecutionOutcome:
+        """Assign the attempt, record what comes back, return how it ended.
+
+        Every batch is committed before it is acknowledged. What is pending when this returns (nothing, or warnings) is
+        committed by the caller together with the terminal event.
+        """
+        key = (request.run_id, request.attempt)
+        self._key = key
+        self._attempts.place(
+            self.worker_id,
+            self._assignment(request),
+            self,
+            recorded_seq=self._recorded_seq,
+            grace_s=request.options.resume_grace_s,
+        )
+        if self._cancelled or request.stop.is_set():
+            self._attempts.cancel(self.worker_id, key)
+        try:
+            while True:
+                outcome = await self._carry_out(key, await self._inbox.get())
+                if outcome is not None:
+                    return outcome
+        except BaseException:
+            self._attempts.detach(self.worker_id, key)
+            raise
+
+    async def cancel(self) -> None:
+        """Forward a stop. The outcome still comes from the worker, or from the end of its grace."""
+        self._cancelled = True
+        if self._key is not None:
+            self._attempts.cancel(self.worker_id, self._key)
+
+    def settled(self) -> None:
+        """The terminal event is committed: the worker may forget the attempt."""
+        if self._key is not None:
+            self._attempts.settled(self.worker_id, self._key)
+
+    def decide(self, decision: AttemptDecision) -> None:
+        """Take a decision of the session, in order."""
+        self._inbox.put_nowait(decision)
+
+    # -------------------------------------------------------------- decisions
+
+    async def _carry_out(self, key: AttemptKey, decision: AttemptDecision) -> ExecutionOutcome | None:
+        match decision:
+            case Deliver():
+                for record in decision.records:
+                    self._record(record)
+            case Warn():
+                self._warn(decision.reason)
+            case SetStatus():
+                self._recorder.status(decision.status)
+            case Commit():
+                await self._recorder.commit(recorded_seq=decision.seq, resume=self._resume(decision.seq))
+                self._attempts.committed(self.worker_id, key, decision.seq)
+            case Reported():
+                self.final_seq = decision.seq
+                return self._reported(decision.body)
+            case GiveUp():
+                error = None if decision.reason is None else _error(decision.reason)
+                return ExecutionOutcome(status=decision.status, error=error, peak_memory=None)
+        return None
+
+    def _record(self, record: RunRecord) -> None:
+        sinks = self._recorder.sinks
+        match record:
+            case Event():
+                sinks.emit(record.kind, record.ts, record.body)
+            case Metrics():
+                sinks.record_metrics(record.ts, record.body)
+            case Artifact():
+                sinks.record_artifact(record.ts, record.body)
+            case RunWarning():
+                sinks.warn(record.ts, record.body)
+            case RunStarted():
+                self._recorder.started(record.body)
+            case Console():
+                try:
+                    self._recorder.console(_console_decoder.decode(record.body))
+                except msgspec.DecodeError as error:
+                    self._unreadable(record, error)
+            case RunFacts():
+                try:
+                    facts = decode_body(record.body)
+                except msgspec.DecodeError as error:
+                    self._unreadable(record, error)
+                else:
+                    if isinstance(facts, dict):
+                        self._recorder.facts(facts)  # pyright: ignore[reportUnknownArgumentType] - JSON object
+            case _:
+                pass
+
+    def _unreadable(self, record: RunRecord, error: msgspec.DecodeError) -> None:
+        logger.warning(
+            "run %s attempt %s: record %s cannot be read: %s", record.run_id, record.attempt, record.seq, error
+        )
+
+    def _warn(self, why: Reason) -> None:
+        body = encode_body(WarningBody(code=why.code, message=why.message, params=why.params))
+        self._recorder.sinks.warn(self._clock(), body)
+
+    def _reported(self, body: bytes) -> ExecutionOutcome:
+        try:
+            finished = _finished_decoder.decode(body)
+        except msgspec.DecodeError as error:
+            why = reason(CHILD_DIED, how=f"its report cannot be read ({error})")
+            return ExecutionOutcome(status="failed", error=_error(why), peak_memory=None)
+        return ExecutionOutcome(status=finished.status, error=finished.error, peak_memory=finished.peak_memory)
+
+    def _resume(self, seq: int) -> dict[str, object]:
+        """``execution_facts.worker_resume`` (D-2): what a next server needs to take the run over."""
+        return {
+            "seq": seq,
+            "worker_id": self.worker_id,
+            "slots": [list(slot) for slot in self.placement.slots],
+            "devices": [{"name": device.name, "uuid": device.uuid} for device in self.placement.devices],
+        }
+
+    def _assignment(self, request: ExecutionRequest) -> Assign:
+        return Assign(
+            run_id=request.run_id,
+            attempt=request.attempt,
+            graph=canonical_bytes(request.graph),
+            graph_hash=graph_hash(request.graph),
+            options=msgspec.json.encode(request.options),
+            secrets=dict(request.secrets),
+            payload_cap=self._payload_cap,
+            device=request.device,
+            devices=self.placement.devices,
+            grace_s=self._grace_s,
+        )
+
+
+def _error(why: Reason) -> RunError:
+    return RunError(code=why.code, message=why.message, params=why.params)
