@@ -80,6 +80,11 @@ UNKNOWN_SUBGRAPH = register(
     "unknown_subgraph", "{node_id} uses the subgraph {subgraph!r}, which is not in the graph."
 )
 MODULE_INVALID = register("module_invalid", "The module of {node_id}: {detail}.")
+ONLY_IN_MODULE = register("only_in_module", "{node_id} ({type}) can only stand in the subgraph of a Module.")
+NOT_IN_MODULE = register(
+    "not_in_module", "{node_id} ({type}) cannot stand in the subgraph of a Module; layers can."
+)
+SETTING_INVALID = register("setting_invalid", "settings.{setting}: {detail}; got {value}.")
 
 # ------------------------------------------------------------------ submissions and requests
 INVALID_GRAPH = register("invalid_graph", "The graph has {count} problem(s); nothing was queued.")
@@ -94,6 +99,10 @@ ARTIFACT_GONE = register("artifact_gone", "The file of the artifact {artifact} i
 EXAMPLE_NOT_FOUND = register("example_not_found", "There is no example {name!r}.")
 NODE_TYPE_NOT_FOUND = register("node_type_not_found", "There is no node type {type!r}.{suggestion}")
 GRAPH_NOT_FOUND = register("graph_not_found", "There is no saved graph {name!r}.")
+GRAPH_CHANGED = register(
+    "graph_changed",
+    "The saved graph {name!r} is at revision {revision}, not {base_revision}. Reload it, or save under another name.",
+)
 INVALID_NAME = register("invalid_name", "{detail}")
 INVALID_TARGET = register("invalid_target", "{detail}")
 UNKNOWN_DEVICE = register("unknown_device", "{where} has no device {device}; it offers {offered}.")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import operator
 import sys
 import types
 from typing import Any, Literal, Union, cast, get_args, get_origin
@@ -204,7 +202,8 @@ def _annotation(owner: type, name: str, where: str) -> tuple[Any, bool]:
         arguments: tuple[Any, ...] = get_args(annotation)
         rest: tuple[Any, ...] = tuple(argument for argument in arguments if argument is not type(None))
         if len(rest) < len(arguments):
-            return functools.reduce(operator.or_, rest), True
+            union: Any = Union
+            return union[rest], True
     return annotation, False
 
 

@@ -1,0 +1,115 @@
+"""What is executed: the nodes of a validated document in topological order, their parameters decoded (G-4)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphNode
+from codefy_engine.nodes.base import Node, spec_defaults
+from codefy_engine.nodes.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an input's value comes from."""
+
+    node_id: str
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """One node, ready to be made. ``index`` is its place in the plan's order."""
+
+    index: int
+    id: str
+    type: str
+    title: str
+    """What the author called it, else the type's title."""
+    node_class: type[Node]
+    params: Mapping[str, Any]
+    """Decoded, defaults filled in."""
+    inputs: Mapping[str, Source]
+    """By port; a port without a wire is absent."""
+
+    def create(self, inputs: Mapping[str, Any] | None = None) -> Node:
+        """A new instance, with input values by port."""
+        return self.node_class.assemble(self.params, inputs or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Nodes in an order in which each comes after what it needs; the document's order breaks ties."""
+
+    nodes: tuple[PlannedNode, ...]
+
+    def by_id(self) -> dict[str, PlannedNode]:
+        return {planned.id: planned for planned in self.nodes}
+
+
+def plan_graph(document: GraphDocument, registry: Registry) -> Plan:
+    """Plan the top level of a document that :func:`~codefy_engine.graph.validation.validate_graph` found valid."""
+    return _plan(document.nodes, document.edges, registry)
+
+
+def plan_subgraph(document: GraphDocument, name: str, registry: Registry) -> Plan:
+    """Plan one subgraph of a valid document.
+
+    Raises:
+        KeyError: the document has no such subgraph.
+    """
+    subgraph = document.subgraphs[name]
+    return _plan(subgraph.nodes, subgraph.edges, registry)
+
+
+def topological_order(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Indices ``0..count-1`` with every source before its targets; lower indices first where there is a choice.
+
+    Nodes in a cycle, or behind one, are left out.
+    """
+    waiting = [0] * count
+    targets: list[list[int]] = [[] for _ in range(count)]
+    for source, target in edges:
+        waiting[target] += 1
+        targets[source].append(target)
+    ready = [index for index in range(count) if waiting[index] == 0]
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for target in targets[index]:
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                heapq.heappush(ready, target)
+    return order
+
+
+def _plan(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], registry: Registry) -> Plan:
+    position = {node.id: index for index, node in enumerate(nodes)}
+    wires = [(position[edge.source], position[edge.target]) for edge in edges]
+    inputs: dict[str, dict[str, Source]] = {node.id: {} for node in nodes}
+    for edge in edges:
+        inputs[edge.target][edge.target_handle] = Source(edge.source, edge.source_handle)
+    planned: list[PlannedNode] = []
+    for index in topological_order(len(nodes), wires):
+        node = nodes[index]
+        node_class = registry.get(node.type)
+        spec = node_class.spec
+        params = spec_defaults(spec)
+        for name, value in node.data.params.items():
+            params[name] = spec.params[name].decode(value)
+        planned.append(
+            PlannedNode(
+                index=len(planned),
+                id=node.id,
+                type=node.type,
+                title=node.data.label or spec.definition.title,
+                node_class=node_class,
+                params=params,
+                inputs=inputs[node.id],
+            )
+        )
+    return Plan(tuple(planned))
