@@ -119,6 +119,7 @@ INTERACTIVE_BUSY = register(
 )
 NOT_SUPPORTED_YET = register("not_supported_yet", "{what} is not supported by this version.")
 RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
+RUN_ACTIVE = register("run_active", "The run {run_id} is {status}. Cancel it before deleting it.")
 SHUTTING_DOWN = register("shutting_down", "The server is shutting down. Try again when it is back.")
 INTERNAL_ERROR = register(
     "internal_error", "Something went wrong in the server ({error_id}); its log has the details."
@@ -187,6 +188,12 @@ STOP_IGNORED = register(
 WORKER_DISCONNECTED = register(
     "worker_disconnected", "The connection to {worker} is lost. It is kept until it is back."
 )
+NO_HEARTBEAT = register("no_heartbeat", "Nothing was heard from {worker} for {seconds} s.")
+CONNECTION_CLOSED = register("connection_closed", "The connection to {worker} was closed.")
+CONNECTION_REPLACED = register("connection_replaced", "A newer connection of {worker} took over.")
+NO_RECONNECT_AFTER_RESTART = register(
+    "no_reconnect_after_restart", "{worker} did not come back within {seconds} s after the server was restarted."
+)
 WORKER_RECONNECTED = register("worker_reconnected", "{worker} is connected again.")
 WORKER_GONE = register("worker_gone", "{worker} did not come back within {seconds} s.")
 WORKER_ADOPTED = register(
@@ -200,6 +207,7 @@ SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run a
 # ------------------------------------------------------------------ warnings of runs
 DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
 NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
+MALFORMED_RECORD = register("malformed_record", "A {frame} record of this run could not be read: {detail}.")
 MALFORMED_OVERRIDE = register(
     "malformed_override", "The slot override {entry!r} is not NAME=NUMBER; it is ignored."
 )

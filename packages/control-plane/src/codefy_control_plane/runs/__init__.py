@@ -1,0 +1,1 @@
+"""Runs: submission, queue, execution, records, and the feed that watchers read."""

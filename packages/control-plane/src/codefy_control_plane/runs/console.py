@@ -1,0 +1,132 @@
+"""Console output of runs (V-8): the log file of a run, and what the threads of a run in the server print.
+
+Output that is printed by a thread of a run in the server goes to that run's log: the standard streams are wrapped once,
+and the wrapper looks at the context it is called in. Everything else passes through.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from codefy_protocol.bodies import ConsoleBody
+
+OUTPUT_LOG = "output.log"
+
+
+class RunLog:
+    """The file ``output.log`` of a run. Bytes are written at their offset, so writing them twice changes nothing."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+
+    def write(self, bodies: Iterable[ConsoleBody]) -> None:
+        """Write and sync; bytes beyond the limit are left out. Blocks: call it in a thread.
+
+        Raises:
+            OSError: the disk is full or the folder is gone.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        try:
+            for body in bodies:
+                room = self._max_bytes - body.offset
+                if body.offset >= 0 and room > 0:
+                    _write_at(descriptor, body.text.encode("utf-8", "replace")[:room], body.offset)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_at(descriptor: int, data: bytes, offset: int) -> None:
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+class ConsoleCapture:
+    """Turns what a run in the server prints into console bodies with consecutive offsets."""
+
+    def __init__(self, record: Callable[[ConsoleBody], None]) -> None:
+        self._record = record
+        self._offset = 0
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> None:
+        """Take ``text`` from any thread."""
+        if not text:
+            return
+        size = len(text.encode("utf-8", "replace"))
+        with self._lock:
+            body = ConsoleBody(offset=self._offset, text=text, size=size)
+            self._offset += size
+            self._record(body)
+
+
+_capture: ContextVar[ConsoleCapture | None] = ContextVar("codefy_console_capture", default=None)
+
+
+def capture_into(capture: ConsoleCapture | None) -> None:
+    """Let everything printed in this context, and in contexts copied from it, go to ``capture``."""
+    _capture.set(capture)
+
+
+class _AttributedStream:
+    """A text stream that gives the output of a run's context to the run, and the rest to the stream it wraps."""
+
+    def __init__(self, wrapped: TextIO) -> None:
+        self._wrapped = wrapped
+
+    def write(self, text: str) -> int:
+        capture = _capture.get()
+        if capture is None:
+            return self._wrapped.write(text)
+        capture.write(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        if _capture.get() is None:
+            self._wrapped.flush()
+
+    def isatty(self) -> bool:
+        return _capture.get() is None and self._wrapped.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+
+class AttributedOutput:
+    """Wraps ``sys.stdout`` and ``sys.stderr`` between :meth:`install` and :meth:`remove`."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, tuple[TextIO, TextIO]] = {}
+
+    def install(self) -> None:
+        """Wrap the standard streams; a second call does nothing."""
+        if self._streams:
+            return
+        for name in ("stdout", "stderr"):
+            original = cast("TextIO | None", getattr(sys, name))
+            if original is None:  # a server without a console (pythonw)
+                continue
+            wrapper = cast("TextIO", _AttributedStream(original))
+            self._streams[name] = (original, wrapper)
+            setattr(sys, name, wrapper)
+
+    def remove(self) -> None:
+        """Put the streams back that are still the wrapped ones."""
+        for name, (original, wrapper) in self._streams.items():
+            if getattr(sys, name) is wrapper:
+                setattr(sys, name, original)
+        self._streams.clear()

@@ -1,0 +1,16 @@
+"""How the run service says no."""
+
+from __future__ import annotations
+
+from codefy_engine.graph.problems import GraphProblem
+from codefy_protocol.reasons import Reason
+
+
+class Refused(Exception):
+    """A request that cannot be done, with the HTTP status, the reason, and for a graph all its problems."""
+
+    def __init__(self, status: int, reason: Reason, problems: list[GraphProblem] | None = None) -> None:
+        super().__init__(reason.message)
+        self.status = status
+        self.reason = reason
+        self.problems = problems

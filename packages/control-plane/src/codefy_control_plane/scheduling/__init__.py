@@ -1,0 +1,1 @@
+"""Queues, slots and placement as a pure core: facts in, decisions out."""

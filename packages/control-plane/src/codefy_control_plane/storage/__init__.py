@@ -1,0 +1,1 @@
+"""The SQLite file: one writer thread, pooled readers, one module per family of tables."""
