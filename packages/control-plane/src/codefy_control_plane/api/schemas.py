@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.definition import NodeDefinition
 from codefy_protocol.bodies import PeakMemory, RunError

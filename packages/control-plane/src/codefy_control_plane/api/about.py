@@ -1,0 +1,21 @@
+"""What the server says of itself."""
+
+from __future__ import annotations
+
+from codefy_protocol import PROTOCOL_VERSION, __version__
+from starlette.responses import JSONResponse, Response
+
+from codefy_control_plane.api.schemas import Health
+
+
+async def health() -> Health:
+    """Whether the server is up, and its versions."""
+    return Health(status="ok", version=__version__, protocol_version=PROTOCOL_VERSION)
+
+
+async def openapi() -> Response:
+    """This description."""
+    from codefy_control_plane.api.openapi import openapi_document
+    from codefy_control_plane.app import API_ROUTES
+
+    return JSONResponse(openapi_document(API_ROUTES))

@@ -1,0 +1,88 @@
+"""The control plane as one ASGI application: its routes as data, and the lifespan of its services."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from codefy_engine.nodes.registry import default_registry
+from starlette.routing import Router, WebSocketRoute
+from starlette.types import ASGIApp
+
+from codefy_control_plane.access import Access, HostPolicy
+from codefy_control_plane.api import about, graphs, nodes, run_files, runs, workers
+from codefy_control_plane.api.context import Context
+from codefy_control_plane.api.execution_socket import ExecutionSocket
+from codefy_control_plane.api.middleware import WORKER_SOCKET_PATH, AnswerHeaders, BodyLimit, Errors, Guards
+from codefy_control_plane.api.routing import ApiRoute, compile_routes
+from codefy_control_plane.api.site import WEB_DIST, Site
+from codefy_control_plane.examples import ExampleStore
+from codefy_control_plane.graphs import GraphStore
+from codefy_control_plane.runs.service import RunService
+from codefy_control_plane.settings import Settings
+from codefy_control_plane.storage.database import Database
+from codefy_control_plane.workers.registry import WorkerRegistry
+from codefy_control_plane.workers.socket import WorkerSocket
+
+API_ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("GET", "/api/health", about.health, public=True),
+    ApiRoute("GET", "/openapi.json", about.openapi, produces="application/json"),
+    ApiRoute("GET", "/api/nodes", nodes.list_nodes),
+    ApiRoute("GET", "/api/nodes/{type}", nodes.show_node, errors=(404,)),
+    ApiRoute("POST", "/api/graphs/validate", graphs.validate),
+    ApiRoute("GET", "/api/graphs", graphs.list_graphs),
+    ApiRoute("GET", "/api/graphs/{name}", graphs.show_graph, errors=(404,)),
+    ApiRoute("PUT", "/api/graphs/{name}", graphs.save_graph, errors=(409,)),
+    ApiRoute("DELETE", "/api/graphs/{name}", graphs.delete_graph, errors=(404,)),
+    ApiRoute("GET", "/api/examples", graphs.list_examples),
+    ApiRoute("GET", "/api/examples/{name}", graphs.show_example, errors=(404,)),
+    ApiRoute("POST", "/api/runs", runs.submit_run, status=201, errors=(409, 503)),
+    ApiRoute("GET", "/api/runs", runs.list_runs),
+    ApiRoute("GET", "/api/runs/{run_id}", runs.show_run, errors=(404,)),
+    ApiRoute("DELETE", "/api/runs/{run_id}", runs.delete_run, errors=(404, 409)),
+    ApiRoute("POST", "/api/runs/{run_id}/cancel", runs.cancel_run, errors=(404, 409)),
+    ApiRoute("GET", "/api/runs/{run_id}/events", runs.list_events, errors=(404, 503)),
+    ApiRoute("GET", "/api/runs/{run_id}/metrics", runs.list_metrics, errors=(404,)),
+    ApiRoute("GET", "/api/runs/{run_id}/artifacts", runs.list_artifacts, errors=(404,)),
+    ApiRoute(
+        "GET",
+        "/api/runs/{run_id}/artifacts/{artifact_id}/content",
+        run_files.read_artifact,
+        errors=(404, 410),
+        produces="application/octet-stream",
+    ),
+    ApiRoute("GET", "/api/runs/{run_id}/log", run_files.read_log, errors=(404,), produces="text/plain"),
+    ApiRoute("GET", "/api/workers", workers.list_workers),
+    ApiRoute("POST", "/api/workers/{worker_id}/drain", workers.drain_worker, errors=(404,)),
+    ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers.undrain_worker, errors=(404,)),
+    ApiRoute("GET", "/api/system/devices", workers.list_devices),
+)
+
+_PUBLIC = frozenset((route.method, route.path) for route in API_ROUTES if route.public)
+
+
+def _is_public(method: str, path: str) -> bool:
+    return ("GET" if method == "HEAD" else method, path) in _PUBLIC
+
+
+@asynccontextmanager
+async def running_services(settings: Settings) -> AsyncIterator[Context]:
+    """Storage, runs and workers, from started to ended in an orderly way."""
+    raise NotImplementedError
+
+
+def create_app(context: Context, access: Access, hosts: HostPolicy, web_dist: Path = WEB_DIST) -> ASGIApp:
+    """The application around running services."""
+    router = Router(
+        routes=[
+            *compile_routes(context, API_ROUTES),
+            WebSocketRoute("/ws/execution", ExecutionSocket(context)),
+            WebSocketRoute(WORKER_SOCKET_PATH, WorkerSocket(context.workers)),
+        ],
+        redirect_slashes=False,
+        default=Site(web_dist),
+    )
+    guarded = Guards(router, access, hosts, _is_public)
+    return AnswerHeaders(BodyLimit(Errors(guarded), context.settings.max_body_bytes))

@@ -1,0 +1,138 @@
+"""``codefy serve``: start the server and its web UI."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import webbrowser
+from html import escape
+from pathlib import Path
+
+import click
+
+from codefy_control_plane.settings import SETTINGS, BadSetting, Settings, load_settings
+
+OPEN_PAGE = "open.html"
+
+
+class ServeCommand(click.Command):
+    """Lists every setting in its help."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Environment variables (an option wins over its variable)"):
+            formatter.write_dl(
+                [(setting.variable, f"{setting.help} Default: {setting.default}.") for setting in SETTINGS]
+            )
+
+
+@click.command(cls=ServeCommand)
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the database, the runs and the session token.",
+)
+@click.option(
+    "--open/--no-open",
+    "open_browser",
+    default=None,
+    help="Open the UI in a browser. Default: when started from a terminal on a desktop.",
+)
+@click.option("--verbose", is_flag=True, help="Log more.")
+def serve(
+    host: str | None, port: int | None, data_dir: Path | None, open_browser: bool | None, verbose: bool
+) -> None:
+    """Start the server and its web UI.
+
+    It prints two lines once it listens: its address, and the link that opens it in a browser. Stop it with Ctrl-C.
+    """
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    # httpx and others say at INFO what we do not need to know.
+    logging.getLogger("codefy").setLevel(logging.INFO)
+    try:
+        settings = load_settings(host=host, port=port, data_dir=data_dir)
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from None
+    for warning in settings.warnings:
+        click.echo(f"Warning: {warning.message}", err=True)
+    if open_browser is None:
+        open_browser = _on_a_desktop()
+    raise SystemExit(asyncio.run(_serve(settings, open_browser=open_browser)))
+
+
+async def _serve(settings: Settings, *, open_browser: bool) -> int:
+    from codefy_control_plane.server import CannotServe, Server
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    received: list[signal.Signals] = []
+
+    def on_signal(which: signal.Signals) -> None:
+        received.append(which)
+        if len(received) > 1:
+            # Asked twice: what is still going on ends with the process, as after a crash.
+            settings.server_file.unlink(missing_ok=True)
+            os._exit(128 + which)
+        stop.set()
+
+    for which in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(which, on_signal, which)
+    server = Server(settings)
+    page = settings.data_dir / OPEN_PAGE
+    try:
+        async with server:
+            click.echo(f"Codefy is ready at {server.url}")
+            click.echo(f"Open {server.link}")
+            sys.stdout.flush()
+            if open_browser:
+                await asyncio.to_thread(_open_in_browser, page, server.link)
+            await _until_stopped(server, stop)
+    except CannotServe as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    finally:
+        page.unlink(missing_ok=True)
+    return 0
+
+
+async def _until_stopped(server: object, stop: asyncio.Event) -> None:
+    from codefy_control_plane.server import Server
+
+    assert isinstance(server, Server)
+    stopping = asyncio.create_task(stop.wait())
+    failing = asyncio.create_task(server.wait_failed())
+    try:
+        await asyncio.wait((stopping, failing), return_when=asyncio.FIRST_COMPLETED)
+        if failing.done():
+            failing.result()
+    finally:
+        for task in (stopping, failing):
+            task.cancel()
+        await asyncio.gather(stopping, failing, return_exceptions=True)
+
+
+def _on_a_desktop() -> bool:
+    if not sys.stdout.isatty():
+        return False
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open_in_browser(page: Path, link: str) -> None:
+    """Open ``link`` through a private file: a command line is seen by every account of the machine, token and all."""
+    handle = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={escape(link)}">'
+            f'<a href="{escape(link)}">Codefy</a>'
+        )
+    webbrowser.open(page.as_uri())
