@@ -1,0 +1,98 @@
+import { useId, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { Series } from "../api";
+import { Segmented } from "../ui/Segmented";
+import { Slider } from "../ui/Slider";
+import { Chart } from "./Chart";
+import { axesFor, curvesOf, type XAxis } from "./curves";
+import { clockText, tickText } from "./format";
+import type { ScaleKind } from "./scales";
+
+export interface CurveView {
+  scale: ScaleKind;
+  axis: XAxis;
+  /** Weight of the past, 0 … 0.99. */
+  smoothing: number;
+}
+
+export const DEFAULT_VIEW: CurveView = { scale: "linear", axis: "step", smoothing: 0.6 };
+
+interface ControlsProps {
+  view: CurveView;
+  series: readonly Series[];
+  onChange: (view: CurveView) => void;
+}
+
+export function CurveControls({ view, series, onChange }: ControlsProps) {
+  const { t } = useTranslation("charts");
+  const axes = axesFor(series);
+  return (
+    <span className="curve-controls">
+      <span className="smooth">
+        <span aria-hidden="true">{t("smooth")}</span>
+        <Slider
+          label={t("smooth")}
+          value={view.smoothing}
+          min={0}
+          max={0.98}
+          step={0.02}
+          onChange={(smoothing) => onChange({ ...view, smoothing })}
+        />
+      </span>
+      <Segmented
+        label={t("scale")}
+        small
+        value={view.scale}
+        options={[
+          { id: "linear", label: t("linear") },
+          { id: "log", label: t("log") },
+        ]}
+        onChange={(scale) => onChange({ ...view, scale })}
+      />
+      <Segmented
+        label={t("axis")}
+        small
+        value={axes.includes(view.axis) ? view.axis : "step"}
+        options={axes.map((id) => ({ id, label: t(id) }))}
+        onChange={(axis) => onChange({ ...view, axis })}
+      />
+    </span>
+  );
+}
+
+interface Props {
+  series: readonly Series[];
+  startedAt: number | null;
+  view: CurveView;
+  /** Only the first so many curves, for narrow places. */
+  most?: number;
+  className?: string;
+}
+
+/** One chart per metric, sharing their cursor. */
+export function Curves({ series, startedAt, view, most, className = "" }: Props) {
+  const { t } = useTranslation("charts");
+  const syncKey = useId();
+  const axis = axesFor(series).includes(view.axis) ? view.axis : "step";
+  const curves = useMemo(
+    () => curvesOf(series, axis, startedAt, (part) => t(`part.${part}`)).slice(0, most),
+    [series, axis, startedAt, most, t],
+  );
+  if (curves.length === 0) return <p className="curves-empty">{t("none")}</p>;
+  return (
+    <div className={`curve-grid ${className}`}>
+      {curves.map((curve) => (
+        <Chart
+          key={curve.name}
+          title={t(`metric.${curve.name}`, { defaultValue: curve.name.replaceAll("_", " ") })}
+          lines={curve.lines}
+          scale={view.scale}
+          smoothing={view.smoothing}
+          xName={t(`at.${axis}`)}
+          xText={axis === "time" ? clockText : tickText}
+          syncKey={syncKey}
+        />
+      ))}
+    </div>
+  );
+}
