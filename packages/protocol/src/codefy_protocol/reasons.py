@@ -164,6 +164,7 @@ OFFERING_WORKERS_DRAINING = register(
 
 # ------------------------------------------------------------------ errors of runs
 NODE_FAILED = register("node_failed", "{node_id} ({title}) failed: {detail}")
+ENGINE_ERROR = register("engine_error", "The engine failed outside of any node: {detail}")
 OUT_OF_MEMORY = register("out_of_memory", "{node_id} ({title}) ran out of memory on {device}: {detail}")
 CHILD_DIED = register("child_died", "The run's process ended without a report: {how}.")
 CHILD_NOT_STARTED = register("child_not_started", "The run's process could not be started: {detail}")
@@ -208,6 +209,10 @@ SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run a
 DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
 NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
 MALFORMED_RECORD = register("malformed_record", "A {frame} record of this run could not be read: {detail}.")
+RECORDS_DROPPED = register(
+    "records_dropped",
+    "{worker} has no room left for what this run reports; {what} records are dropped. The run goes on.",
+)
 MALFORMED_OVERRIDE = register(
     "malformed_override", "The slot override {entry!r} is not NAME=NUMBER; it is ignored."
 )
