@@ -40,6 +40,7 @@ __all__ = [
     "Node",
     "NodeContext",
     "NodeDefinitionError",
+    "NodeError",
     "NodeSpec",
     "PortType",
     "RunStopped",
@@ -65,6 +66,10 @@ PORT_TYPES: tuple[PortType, ...] = (
 
 class RunStopped(Exception):
     """Raised by :meth:`NodeContext.check_stop` when the run is to stop. A node lets it pass."""
+
+
+class NodeError(Exception):
+    """Raised by a node for something that its user can put right; only the message is shown, without a traceback."""
 
 
 class NodeContext(Protocol):
@@ -183,7 +188,9 @@ class NodeContext(Protocol):
 
 
 class _PortField:
-    def __init__(self, direction: str, type: str, doc: str, required: bool, label: str) -> None:
+    def __init__(
+        self, direction: str, type: str, doc: str, required: bool, label: str, name: str = ""
+    ) -> None:
         if type not in PORT_TYPES:
             raise NodeDefinitionError(f"{type!r} is no port type; there are {', '.join(PORT_TYPES)}")
         self.direction = direction
@@ -191,6 +198,7 @@ class _PortField:
         self.doc = doc
         self.required = required
         self.label = label
+        self.name = name
 
     def definition(self, name: str) -> PortDefinition:
         return PortDefinition(
@@ -207,9 +215,12 @@ def input(type: PortType, *, doc: str = "", required: bool = True, label: str = 
     return _PortField("input", type, doc, required, label)
 
 
-def output(type: PortType, *, doc: str = "", label: str = "") -> Any:
-    """A field that names what ``run`` returns: the value itself, or a dict by port when there are several."""
-    return _PortField("output", type, doc, True, label)
+def output(type: PortType, *, doc: str = "", label: str = "", name: str = "") -> Any:
+    """A field that names what ``run`` returns: the value itself, or a dict by port when there are several.
+
+    ``name`` is the port's name where the field cannot have it, because an input or a parameter is called so.
+    """
+    return _PortField("output", type, doc, True, label, name)
 
 
 def param(
@@ -381,7 +392,9 @@ def node(
             # Without this a field that nothing set would read as its own description.
             delattr(cls, name)
         inputs = {n: f.definition(n) for n, f in ports.items() if f.direction == "input"}
-        outputs = {n: f.definition(n) for n, f in ports.items() if f.direction == "output"}
+        outputs = {
+            f.name or n: f.definition(f.name or n) for n, f in ports.items() if f.direction == "output"
+        }
         definition = NodeDefinition(
             type=type,
             title=title,
