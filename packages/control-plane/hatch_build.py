@@ -47,6 +47,7 @@ class WebBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
         web = root.parent.parent / "web"
+        self._include_examples(root.parent.parent / "examples", version, build_data)
         target = root / "src" / "codefy_control_plane" / "web_dist"
         if not (web / "package.json").is_file():
             # An unpacked source distribution carries the finished build instead of the sources.
@@ -73,6 +74,13 @@ class WebBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(web / "dist", target)
         stamp.write_text(digest)
+
+    def _include_examples(self, examples: Path, version: str, build_data: dict[str, Any]) -> None:
+        """Pack the example graphs; a development install reads them where they lie."""
+        if version == "editable" or not examples.is_dir():
+            return
+        inside = "codefy_control_plane/examples"
+        build_data["force_include"][str(examples)] = f"src/{inside}" if self.target_name == "sdist" else inside
 
     def _run(self, command: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
