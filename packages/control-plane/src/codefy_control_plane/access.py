@@ -15,8 +15,8 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import urlsplit
 
-TOKEN_HEADER = "x-codefy-token"
-TOKEN_FILE = "session-token"
+TOKEN_HEADER = "x-codefy-token"  # noqa: S105  a header's name
+TOKEN_FILE = "session-token"  # noqa: S105  a file's name
 COOKIE = "codefy_session"
 COOKIE_MAX_AGE_S = 30 * 24 * 3600
 
@@ -115,7 +115,9 @@ class HostPolicy:
 
     def __init__(self, bind_host: str, extra: Iterable[str] = ()) -> None:
         names = {"localhost", "127.0.0.1", "::1"}
-        names.update(split_authority(name)[0] or name.strip("[]").lower() for name in (bind_host, *extra) if name)
+        names.update(
+            split_authority(name)[0] or name.strip("[]").lower() for name in (bind_host, *extra) if name
+        )
         self._names = frozenset(names)
 
     def host_allowed(self, host_header: str, local_address: str | None = None) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from codefy_engine.nodes.registry import default_registry
 from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp
 
@@ -25,6 +24,7 @@ from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
+from codefy_engine.nodes.registry import default_registry
 
 API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/api/health", about.health, public=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class ServerFile(msgspec.Struct, kw_only=True):
 
 
 @contextmanager
-def owned(data_dir: Path) -> Iterator[None]:
+def owned(data_dir: Path) -> Generator[None]:
     """Make the folder, private to its owner, and hold its lock.
 
     The lock is the operating system's, so it ends with the process however that ends.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from codefy_protocol import reasons
-from codefy_protocol.reasons import reason
 
 from codefy_control_plane.api.schemas import Example, ExampleList, ExampleSummary
 from codefy_control_plane.graphs import count_nodes
 from codefy_control_plane.runs.errors import Refused
+from codefy_protocol import reasons
+from codefy_protocol.reasons import reason
 
 _PACKED = Path(__file__).parent / "examples"
 _CHECKOUT = Path(__file__).parents[4] / "examples"

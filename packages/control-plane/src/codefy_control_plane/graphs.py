@@ -13,11 +13,11 @@ import unicodedata
 from pathlib import Path
 
 import msgspec
-from codefy_protocol import reasons
-from codefy_protocol.reasons import reason
 
 from codefy_control_plane.api.schemas import GraphList, GraphSummary, SavedGraph
 from codefy_control_plane.runs.errors import Refused
+from codefy_protocol import reasons
+from codefy_protocol.reasons import reason
 
 SUFFIX = ".json"
 MAX_NAME_CHARS = 100
@@ -45,7 +45,7 @@ def check_graph_name(name: str) -> str:
     if not name or name != name.strip() or name.startswith(".") or name.endswith("."):
         detail = f"{name!r} is no graph name: it is empty, or begins or ends with a dot or a space."
     elif _FORBIDDEN & set(name) or not name.isprintable():
-        detail = f"{name!r} is no graph name: it must not contain any of / \\ : * ? \" < > |."
+        detail = f'{name!r} is no graph name: it must not contain any of / \\ : * ? " < > |.'
     elif len(name) > MAX_NAME_CHARS or len(name.encode()) > MAX_NAME_BYTES:
         detail = f"A graph name has at most {MAX_NAME_CHARS} characters."
     if detail is not None:

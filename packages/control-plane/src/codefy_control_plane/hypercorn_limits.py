@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 from hypercorn.config import Config, Sockets
 from hypercorn.protocol import ws_stream
@@ -26,7 +27,7 @@ class _PlainHandshake(ws_stream.Handshake):
 class _BoundedBuffer(ws_stream.WebsocketBuffer):
     """Refuses a part that would go over the limit before keeping it, and forgets the parts it has."""
 
-    def extend(self, event: Message) -> None:
+    def extend(self, event: Message[Any]) -> None:
         if self.length + len(event.data) > self.max_length:
             # Later parts of the same message must not begin a new one.
             self.value = None

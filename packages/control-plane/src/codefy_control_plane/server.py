@@ -11,8 +11,12 @@ import logging
 import socket
 from contextlib import AsyncExitStack
 from types import TracebackType
+from typing import cast
 
-from hypercorn.asyncio import serve
+from hypercorn.asyncio import (
+    serve,  # pyright: ignore[reportUnknownVariableType]  its types leave an argument open
+)
+from hypercorn.typing import ASGIFramework
 
 from codefy_control_plane import data_dir, hypercorn_limits
 from codefy_control_plane.access import Access, HostPolicy, TokenFileUnreadable, load_session_token
@@ -93,7 +97,9 @@ class Server:
         app = create_app(self.context, Access(self.token), HostPolicy(settings.host, settings.allowed_hosts))
         hypercorn_limits.apply()
         config = _hypercorn_config(settings, listener)
-        self._serving = asyncio.create_task(serve(app, config, shutdown_trigger=self._until_stopped, mode="asgi"))
+        self._serving = asyncio.create_task(
+            serve(cast("ASGIFramework", app), config, shutdown_trigger=self._until_stopped, mode="asgi")
+        )
         self._stack.push_async_callback(self._stop_serving)
         listening = asyncio.create_task(self._listening.wait())
         await asyncio.wait((self._serving, listening), return_when=asyncio.FIRST_COMPLETED)
@@ -150,8 +156,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 def url_of(listener: socket.socket) -> str:
     """The address a browser on this machine uses."""
-    host, port = listener.getsockname()[:2]
-    host = WILDCARDS.get(host, host)
+    address: tuple[str, int] = listener.getsockname()[:2]
+    port = address[1]
+    host = WILDCARDS.get(address[0], address[0])
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

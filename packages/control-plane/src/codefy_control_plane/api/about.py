@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codefy_protocol import PROTOCOL_VERSION, __version__
 from starlette.responses import JSONResponse, Response
 
 from codefy_control_plane.api.schemas import Health
+from codefy_protocol import PROTOCOL_VERSION, __version__
 
 
 async def health() -> Health:

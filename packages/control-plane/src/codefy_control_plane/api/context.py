@@ -8,14 +8,13 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from codefy_protocol import reasons
-
 from codefy_control_plane.api.problems import api_error
 from codefy_control_plane.examples import ExampleStore
 from codefy_control_plane.graphs import GraphStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.workers.registry import WorkerRegistry
+from codefy_protocol import reasons
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-from codefy_protocol import reasons
 
 from codefy_control_plane.api.problems import ApiError, api_error
+from codefy_protocol import reasons
 
 T = TypeVar("T")
 

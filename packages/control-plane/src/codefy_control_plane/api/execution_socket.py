@@ -16,8 +16,6 @@ from contextlib import aclosing
 from typing import TypeVar
 
 import msgspec
-from codefy_protocol import reasons
-from codefy_protocol.reasons import Reason, reason
 from starlette.types import Receive, Scope, Send
 
 from codefy_control_plane.api.context import Context
@@ -42,6 +40,8 @@ from codefy_control_plane.api.socket_messages import (
     WatchRuns,
 )
 from codefy_control_plane.runs.errors import Refused
+from codefy_protocol import reasons
+from codefy_protocol.reasons import Reason, reason
 
 logger = logging.getLogger("codefy.api")
 T = TypeVar("T")
@@ -154,9 +154,11 @@ class _Connection:
                 self._tasks.create_task(self._close_with_server())
                 self._tasks.create_task(self._read())
         except* _Gone as group:
-            return next((error.code for error in _leaves(group) if isinstance(error, _Gone) and error.code), None)
+            return next(
+                (error.code for error in _leaves(group) if isinstance(error, _Gone) and error.code), None
+            )
         except* Exception as group:
-            logger.error("a connection to /ws/execution failed", exc_info=group)
+            logger.exception("a connection to /ws/execution failed", exc_info=group)
             return CLOSE_ERROR
         return CLOSE_NORMAL
 

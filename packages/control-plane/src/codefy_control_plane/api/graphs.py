@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
-from codefy_engine.graph.problems import GraphProblem
-from codefy_engine.graph.validation import validate_graph
-from codefy_engine.nodes.registry import default_registry
-from codefy_protocol.reasons import Reason
-
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.problems import ApiError
 from codefy_control_plane.api.schemas import (
@@ -21,8 +15,11 @@ from codefy_control_plane.api.schemas import (
     SaveGraph,
     ValidateGraph,
 )
-
-
+from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
+from codefy_engine.graph.problems import GraphProblem
+from codefy_engine.graph.validation import validate_graph
+from codefy_engine.nodes.registry import default_registry
+from codefy_protocol.reasons import Reason
 
 
 async def validate(body: ValidateGraph) -> GraphValidation:

@@ -13,8 +13,6 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
-from codefy_protocol import reasons
-from codefy_protocol.reasons import Reason, reason
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +26,8 @@ from codefy_control_plane.access import (
 )
 from codefy_control_plane.api.problems import problem_of, problem_response
 from codefy_control_plane.api.routing import report_internal_error
+from codefy_protocol import reasons
+from codefy_protocol.reasons import Reason, reason
 
 WORKER_SOCKET_PATH = "/ws/worker"
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -282,7 +282,9 @@ async def _refuse_socket(refusal: _Refusal, receive: Receive, send: Send) -> Non
     await receive()
     if not refusal.deny:
         await send({"type": "websocket.accept"})
-        await send({"type": "websocket.close", "code": refusal.close_code, "reason": refusal.why.message[:120]})
+        await send(
+            {"type": "websocket.close", "code": refusal.close_code, "reason": refusal.why.message[:120]}
+        )
         return
     body: dict[str, Any] = msgspec.to_builtins(problem_of(refusal.status, refusal.why))
     body["reason"] = refusal.why.message

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from codefy_engine.nodes.definition import NodeDefinition
-from codefy_engine.nodes.registry import default_registry
-from codefy_protocol import reasons
 
 from codefy_control_plane.api.problems import api_error
 from codefy_control_plane.api.schemas import NodeList
+from codefy_engine.nodes.definition import NodeDefinition
+from codefy_engine.nodes.registry import default_registry
+from codefy_protocol import reasons
 
 
 def _failure(entry: Any) -> dict[str, str]:

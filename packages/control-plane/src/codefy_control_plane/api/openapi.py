@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from codefy_protocol import __version__
 
 from codefy_control_plane.api import socket_messages
 from codefy_control_plane.api.problems import MEDIA_TYPE as PROBLEM_TYPE
 from codefy_control_plane.api.routing import ApiRoute, Signature
 from codefy_control_plane.api.schemas import Problem
+from codefy_protocol import __version__
 
 REF = "#/components/schemas/{name}"
 EVERYWHERE = (400, 403, 500)

@@ -6,11 +6,11 @@ import http
 from collections.abc import Mapping
 
 import msgspec
-from codefy_engine.graph.problems import GraphProblem
-from codefy_protocol.reasons import Reason, reason
 from starlette.responses import Response
 
 from codefy_control_plane.api.schemas import Problem
+from codefy_engine.graph.problems import GraphProblem
+from codefy_protocol.reasons import Reason, reason
 
 MEDIA_TYPE = "application/problem+json"
 

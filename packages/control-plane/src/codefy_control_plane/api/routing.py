@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from codefy_protocol import reasons
-from codefy_protocol.reasons import reason
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
@@ -28,6 +26,8 @@ from starlette.types import Receive, Scope, Send
 from codefy_control_plane.api.decoding import decode_json, decode_query
 from codefy_control_plane.api.problems import ApiError, api_error, problem_response
 from codefy_control_plane.runs.errors import Refused
+from codefy_protocol import reasons
+from codefy_protocol.reasons import reason
 
 logger = logging.getLogger("codefy.api")
 
@@ -79,7 +79,9 @@ def _read_signature(handler: Handler, path: str) -> Signature:
     in_path = set(re.findall(r"{(\w+)", path))
     path_params = {name: kind for name, kind in hints.items() if name not in _HANDED_IN | {"query", "body"}}
     if set(path_params) != in_path:
-        raise TypeError(f"{handler.__qualname__} takes {sorted(path_params)}, its path {path} gives {sorted(in_path)}")
+        raise TypeError(
+            f"{handler.__qualname__} takes {sorted(path_params)}, its path {path} gives {sorted(in_path)}"
+        )
     summary, _, description = (inspect.getdoc(handler) or "").partition("\n")
     return Signature(
         path_params=path_params,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
 import msgspec
-from codefy_protocol import reasons
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.problems import api_error
+from codefy_protocol import reasons
 
 LOG_SIZE_HEADER = "x-codefy-log-size"
 CHUNK_BYTES = 1024 * 1024

@@ -18,9 +18,7 @@ from codefy_control_plane.api.schemas import (
     SubmitRun,
 )
 
-RunStatus = Literal[
-    "queued", "running", "disconnected", "succeeded", "failed", "cancelled", "interrupted"
-]
+RunStatus = Literal["queued", "running", "disconnected", "succeeded", "failed", "cancelled", "interrupted"]
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=5000)]
 MAX_WAIT_S = 60.0

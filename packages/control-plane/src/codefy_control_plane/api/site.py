@@ -8,14 +8,14 @@ import os
 import stat
 from pathlib import Path
 
-from codefy_protocol import reasons
-from codefy_protocol.reasons import reason
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from codefy_control_plane.api.middleware import is_private
 from codefy_control_plane.api.problems import problem_response
+from codefy_protocol import reasons
+from codefy_protocol.reasons import reason
 
 WEB_DIST = Path(__file__).parents[1] / "web_dist"
 IMMUTABLE = "public, max-age=31536000, immutable"
@@ -43,6 +43,10 @@ class Site:
         self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
         response = await self._answer(scope)
         await response(scope, receive, send)
 
@@ -91,7 +95,9 @@ def _file_response(path: Path, status: os.stat_result, headers: Headers, cache_c
             break
     response = FileResponse(path, media_type=media_type, headers=answer, stat_result=status)
     etag = response.headers["etag"]
-    if etag in {candidate.strip().removeprefix("W/") for candidate in headers.get("if-none-match", "").split(",")}:
+    if etag in {
+        candidate.strip().removeprefix("W/") for candidate in headers.get("if-none-match", "").split(",")
+    }:
         kept = {name: response.headers[name] for name in ("etag", "cache-control", "vary")}
         return Response(status_code=304, headers=kept)
     return response

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from codefy_engine.graph.problems import GraphProblem
-from codefy_protocol.names import RunOptions
 
 from codefy_control_plane.api.schemas import StoredEvent, StoredMetric
+from codefy_engine.graph.problems import GraphProblem
+from codefy_protocol.names import RunOptions
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
@@ -108,4 +108,12 @@ class Pong(msgspec.Struct, kw_only=True, tag="pong"):
 
 ServerMessage = Accepted | Events | Metrics | Ended | RunsChanged | Refusal | Pong
 CLIENT_MESSAGES: tuple[type[msgspec.Struct], ...] = (Run, Attach, Detach, Stop, WatchRuns, Ping)
-SERVER_MESSAGES: tuple[type[msgspec.Struct], ...] = (Accepted, Events, Metrics, Ended, RunsChanged, Refusal, Pong)
+SERVER_MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    Accepted,
+    Events,
+    Metrics,
+    Ended,
+    RunsChanged,
+    Refusal,
+    Pong,
+)

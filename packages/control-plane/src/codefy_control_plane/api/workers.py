@@ -5,11 +5,10 @@ from __future__ import annotations
 import platform
 import socket
 
-from codefy_protocol import __version__, capabilities
-from codefy_protocol.names import LOCAL
-
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.schemas import DeviceList, DeviceStatus, WorkerList, WorkerStatus
+from codefy_protocol import __version__, capabilities
+from codefy_protocol.names import LOCAL
 
 
 async def list_workers(context: Context) -> WorkerList:
@@ -37,7 +36,8 @@ async def list_devices(context: Context) -> DeviceList:
 def _local_devices(context: Context) -> list[DeviceStatus]:
     service = context.service
     return [
-        DeviceStatus(device=device, slots=service.slots(LOCAL, device.name)) for device in service.local_devices()
+        DeviceStatus(device=device, slots=service.slots(LOCAL, device.name))
+        for device in service.local_devices()
     ]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 import click
+
 from codefy_protocol import __version__
 
 ENTRY_POINT_GROUP = "codefy.commands"
@@ -66,12 +67,12 @@ def plugin_entries() -> list[EntryPoint]:
 
 def _load_plugin(entry: EntryPoint) -> click.Command:
     try:
-        command = entry.load()
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.value} is no click command")
+        command: object = entry.load()
     except Exception as error:  # a stranger's import may raise anything; the other commands go on working
         return _broken_command(entry.name, f"{type(error).__name__}: {error}")
-    return command
+    if isinstance(command, click.Command):
+        return command
+    return _broken_command(entry.name, f"{entry.value} is no click command")
 
 
 def _broken_command(name: str, detail: str) -> click.Command:
@@ -86,7 +87,9 @@ def _broken_command(name: str, detail: str) -> click.Command:
     )
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="codefy")
 def main() -> None:
     """Codefy: draw, queue and run machine learning graphs."""
