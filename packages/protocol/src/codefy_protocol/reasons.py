@@ -135,6 +135,10 @@ HOST_NOT_ALLOWED = register(
     "host_not_allowed", "The host {host!r} is not served here. Add it with CODEFY_ALLOWED_HOSTS."
 )
 ORIGIN_NOT_ALLOWED = register("origin_not_allowed", "Requests from {origin!r} are not accepted.")
+NOT_LOOPBACK = register(
+    "not_loopback",
+    "The session token lets in agents on the server's own machine only; this one comes from {address}.",
+)
 
 # ------------------------------------------------------------------ workers
 BAD_WORKER_NAME = register("bad_worker_name", "{detail}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+
 from codefy_protocol.frames import Frame, RunRecord
 from codefy_protocol.reasons import Reason
 

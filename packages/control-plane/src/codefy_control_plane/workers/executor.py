@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import sqlite3
+import time
 from typing import Protocol
 
 import msgspec
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
+
+from codefy_control_plane.scheduling.model import Placement
+from codefy_control_plane.workers.decisions import (
+    AttemptDecision,
+    AttemptKey,
+    Commit,
+    Deliver,
+    GiveUp,
+    Reported,
+    SetStatus,
+    Warn,
+)
+from codefy_control_plane.workers.seams import Recorder
 from codefy_engine.graph.document import canonical_bytes, graph_hash
 from codefy_protocol.bodies import ConsoleBody, RunError, RunFinishedBody, WarningBody
 from codefy_protocol.envelope import decode_body, encode_body
@@ -25,20 +39,10 @@ from codefy_protocol.frames import (
 )
 from codefy_protocol.reasons import CHILD_DIED, Reason, reason
 
-from codefy_control_plane.scheduling.model import Placement
-from codefy_control_plane.workers.decisions import (
-    AttemptDecision,
-    AttemptKey,
-    Commit,
-    Deliver,
-    GiveUp,
-    Reported,
-    SetStatus,
-    Warn,
-)
-from codefy_control_plane.workers.seams import Recorder
+logger = logging.getLogger("codefy.workers")
 
-logger = logging.getLogger(__name__)
+COMMIT_RETRY_S = 0.5
+MAX_COMMIT_RETRY_S = 30.0
 
 _console_decoder = msgspec.json.Decoder(ConsoleBody)
 _finished_decoder = msgspec.json.Decoder(RunFinishedBody)
@@ -48,14 +52,20 @@ class Attempts(Protocol):
     """What an executor asks of the registry."""
 
     def place(
-        self, worker: str, assign: Assign, executor: WorkerExecutor, *, recorded_seq: int | None, grace_s: float | None
+        self,
+        worker: str,
+        assign: Assign,
+        executor: WorkerExecutor,
+        *,
+        recorded_seq: int | None,
+        grace_s: float | None,
     ) -> None: ...
 
     def cancel(self, worker: str, key: AttemptKey) -> None: ...
 
     def committed(self, worker: str, key: AttemptKey, seq: int) -> None: ...
 
-    def settled(self, worker: str, key: AttemptKey) -> None: ...
+    def settled(self, worker: str, key: AttemptKey, reported_seq: int | None) -> None: ...
 
     def detach(self, worker: str, key: AttemptKey) -> None: ...
 
@@ -79,7 +89,6 @@ class WorkerExecutor:
         payload_cap: int,
         grace_s: float,
         recorded_seq: int | None = None,
-        clock: Callable[[], float],
     ) -> None:
         self.placement = placement
         self.final_seq: int | None = None
@@ -88,7 +97,6 @@ class WorkerExecutor:
         self._payload_cap = payload_cap
         self._grace_s = grace_s
         self._recorded_seq = recorded_seq
-        self._clock = clock
         self._inbox: asyncio.Queue[AttemptDecision] = asyncio.Queue()
         self._key: AttemptKey | None = None
         self._cancelled = False
@@ -132,7 +140,7 @@ class WorkerExecutor:
     def settled(self) -> None:
         """The terminal event is committed: the worker may forget the attempt."""
         if self._key is not None:
-            self._attempts.settled(self.worker_id, self._key)
+            self._attempts.settled(self.worker_id, self._key, self.final_seq)
 
     def decide(self, decision: AttemptDecision) -> None:
         """Take a decision of the session, in order."""
@@ -150,7 +158,7 @@ class WorkerExecutor:
             case SetStatus():
                 self._recorder.status(decision.status)
             case Commit():
-                await self._recorder.commit(recorded_seq=decision.seq, resume=self._resume(decision.seq))
+                await self._commit(key, decision.seq)
                 self._attempts.committed(self.worker_id, key, decision.seq)
             case Reported():
                 self.final_seq = decision.seq
@@ -159,6 +167,17 @@ class WorkerExecutor:
                 error = None if decision.reason is None else _error(decision.reason)
                 return ExecutionOutcome(status=decision.status, error=error, peak_memory=None)
         return None
+
+    async def _commit(self, key: AttemptKey, seq: int) -> None:
+        """Commit, however long it takes: without it nothing is acknowledged, so the worker keeps everything."""
+        delay = COMMIT_RETRY_S
+        while True:
+            try:
+                return await self._recorder.commit(recorded_seq=seq, resume=self._resume(seq))
+            except (OSError, sqlite3.Error):
+                logger.exception("a batch of run %s attempt %s could not be stored; trying again", *key)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, MAX_COMMIT_RETRY_S)
 
     def _record(self, record: RunRecord) -> None:
         sinks = self._recorder.sinks
@@ -191,12 +210,16 @@ class WorkerExecutor:
 
     def _unreadable(self, record: RunRecord, error: msgspec.DecodeError) -> None:
         logger.warning(
-            "run %s attempt %s: record %s cannot be read: %s", record.run_id, record.attempt, record.seq, error
+            "run %s attempt %s: record %s cannot be read: %s",
+            record.run_id,
+            record.attempt,
+            record.seq,
+            error,
         )
 
     def _warn(self, why: Reason) -> None:
         body = encode_body(WarningBody(code=why.code, message=why.message, params=why.params))
-        self._recorder.sinks.warn(self._clock(), body)
+        self._recorder.sinks.warn(time.time(), body)
 
     def _reported(self, body: bytes) -> ExecutionOutcome:
         try:
@@ -204,7 +227,9 @@ class WorkerExecutor:
         except msgspec.DecodeError as error:
             why = reason(CHILD_DIED, how=f"its report cannot be read ({error})")
             return ExecutionOutcome(status="failed", error=_error(why), peak_memory=None)
-        return ExecutionOutcome(status=finished.status, error=finished.error, peak_memory=finished.peak_memory)
+        return ExecutionOutcome(
+            status=finished.status, error=finished.error, peak_memory=finished.peak_memory
+        )
 
     def _resume(self, seq: int) -> dict[str, object]:
         """``execution_facts.worker_resume`` (D-2): what a next server needs to take the run over."""
