@@ -415,9 +415,16 @@ export class ExecutionSocket {
 
   #onMetrics(runId: string, points: StoredMetric[], metricsCursor: number): void {
     const followed = this.#followed.get(runId);
-    if (!followed || this.#draining.has(runId) || metricsCursor <= followed.metricsCursor) return;
+    if (!followed || this.#draining.has(runId)) return;
+    // Cursors of metric points count 1, 2, 3 … within the run, as those of events do.
+    const known = followed.metricsCursor - (metricsCursor - points.length);
+    if (known < 0) {
+      this.#lost();
+      return;
+    }
+    if (known >= points.length) return;
     followed.metricsCursor = metricsCursor;
-    followed.sink.metrics(points, metricsCursor);
+    followed.sink.metrics(known === 0 ? points : points.slice(known), metricsCursor);
   }
 
   #finish(runId: string): RunSink | null {

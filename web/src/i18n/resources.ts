@@ -1,12 +1,14 @@
 import canvas from "../canvas/locale";
+import charts from "../charts/locale";
 import home from "../home/locale";
 import runs from "../runs/locale";
 import settings from "../settings/locale";
 import workers from "../workers/locale";
 import common from "./common";
+import format from "./format-locale";
 
 /** One namespace per feature; `common` is the default one. */
-export const features = { common, canvas, home, runs, workers, settings };
+export const features = { common, canvas, charts, format, home, runs, workers, settings };
 
 export const resources = {
   en: Object.fromEntries(Object.entries(features).map(([name, words]) => [name, words.en])),
