@@ -50,9 +50,27 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 
 import msgspec
+
+from codefy_agent.decisions import (
+    AttemptKey,
+    CancelAttempt,
+    CloseConnection,
+    ConnectionState,
+    Decision,
+    ExitAgent,
+    FinishAttempt,
+    ForgetAttempt,
+    IllegalEvent,
+    ReconnectAt,
+    SendControl,
+    Sending,
+    SendRecords,
+    StartAttempt,
+    TruncateSpool,
+)
+from codefy_agent.delivery import HeldAttempt, Phase, RestoredAttempt, SessionSettings
 from codefy_protocol import reasons
 from codefy_protocol.bodies import RunError, RunFinishedBody
 from codefy_protocol.envelope import encode_body
@@ -73,213 +91,27 @@ from codefy_protocol.frames import (
 )
 from codefy_protocol.liveness import SilenceWatch
 
-AttemptKey = tuple[str, int]
-"""``(run_id, attempt)``: the key of everything that travels (F-4)."""
-
-# ------------------------------------------------------------------ decisions
-
-
-class StartAttempt(msgspec.Struct, frozen=True):
-    """Make the attempt's spool, then start its run child."""
-
-    assign: Assign
-
-
-class CancelAttempt(msgspec.Struct, frozen=True):
-    """Ask the run child to stop; terminate it after ``grace_s``. May come again with a shorter grace."""
-
-    run_id: str
-    attempt: int
-    grace_s: float
-    cause: str = "cancel"
-    """``cancel``, or ``agent_stopped`` when this agent is being stopped."""
-
-
-class FinishAttempt(msgspec.Struct, frozen=True):
-    """Append a ``run_finished`` record with this body to the attempt's spool (make the spool when there is none):
-    ``reserve`` a seq, write, then ``records_appended(…, final=True)``."""
-
-    run_id: str
-    attempt: int
-    body: bytes
-
-
-class TruncateSpool(msgspec.Struct, frozen=True):
-    """Everything up to and including ``seq`` is recorded by the control plane; drop it."""
-
-    run_id: str
-    attempt: int
-    seq: int
-
-
-class ForgetAttempt(msgspec.Struct, frozen=True):
-    """Every record of the ended attempt is recorded: its spool can go."""
-
-    run_id: str
-    attempt: int
-
-
-class CloseConnection(msgspec.Struct, frozen=True):
-    """Close the socket; call ``disconnected`` when it is closed."""
-
-    reason: str
-
-
-class ReconnectAt(msgspec.Struct, frozen=True):
-    """Dial at this time of the clock that was passed in."""
-
-    at: float
-
-
-class ExitAgent(msgspec.Struct, frozen=True):
-    """End the agent process: close the socket, end what still runs, exit with ``code``."""
-
-    code: int
-    reason: str
-
-
-class SendControl(msgspec.Struct, frozen=True):
-    """Send this frame. Only from ``writable``, before any record."""
-
-    frame: Frame
-
-
-class SendRecords(msgspec.Struct, frozen=True):
-    """Read these records from the spool and send them, in order. Only from ``writable``."""
-
-    run_id: str
-    attempt: int
-    first_seq: int
-    last_seq: int
-
-
-Decision = (
-    StartAttempt
-    | CancelAttempt
-    | FinishAttempt
-    | TruncateSpool
-    | ForgetAttempt
-    | CloseConnection
-    | ReconnectAt
-    | ExitAgent
-)
-Sending = SendControl | SendRecords
-
-
-class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in seconds, sizes in bytes."""
-
-    backoff_first_s: float = 0.5
-    backoff_max_s: float = 30.0
-    steady_after_s: float = 5.0
-    """A connection that lived this long after its welcome starts the back-off anew."""
-    welcome_timeout_s: float = 20.0
-    missed_heartbeats: int = 3
-    window_frames: int = 4096
-    window_bytes: int = 4 * 1024 * 1024
-    turn_frames: int = 256
-    turn_bytes: int = 128 * 1024
-    """What one attempt may send before the next has its turn."""
-    write_bytes: int = 256 * 1024
-    """What one call of ``writable`` may answer, so that control frames never wait long."""
-    stop_flush_s: float = 5.0
-    """How long a stopping agent waits for the acknowledgement of what its runs left."""
-    tombstones: int = 4096
-
-
-class RestoredAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that was found in the spool of an agent process before this one (D-8)."""
-
-    run_id: str
-    attempt: int
-    acked_seq: int
-    """What was truncated: records from ``acked_seq + 1`` on are in the spool."""
-    sizes: tuple[int, ...]
-    """Bytes of each record in the spool."""
-    ended: bool
-    """Whether the last one is ``run_finished``."""
-
-
-class IllegalEvent(RuntimeError):
-    """The shell reported something that cannot happen in this state."""
-
-
-class ConnectionState(Enum):
-    DISCONNECTED = "disconnected"
-    HELLO_SENT = "hello_sent"
-    LIVE = "live"
-    REJECTED = "rejected"
-
-
-class Phase(Enum):
-    """Of an attempt. Tombstones are kept apart, they hold nothing but a seq."""
-
-    RUNNING = "running"
-    ORPHANED = "orphaned"
-    REFUSED = "refused"
-    """A ``FinishAttempt`` is on its way to the spool."""
-    ENDED = "ended"
-
-
-class _Attempt:
-    """Seq counters of one attempt: acked ≤ sent ≤ last < next."""
-
-    def __init__(self, phase: Phase, acked: int = 0, sizes: Iterable[int] = ()) -> None:
-        self.phase = phase
-        self.acked = acked
-        self.sent = acked
-        """Highest seq handed out for sending on this connection."""
-        self.sizes = deque(sizes)
-        """Bytes of the records ``acked + 1 … last``."""
-        self.last = acked + len(self.sizes)
-        self.next = self.last + 1
-        self.flying_bytes = 0
-        """Bytes of ``acked + 1 … sent``."""
-        self.cancel_grace: float | None = None
-        self.assign_grace = 0.0
-
-    def recorded(self, seq: int) -> bool:
-        """Everything up to ``seq`` is durable at the other end. Returns whether that is news."""
-        seq = min(seq, self.last)
-        if seq <= self.acked:
-            return False
-        for number in range(self.acked + 1, seq + 1):
-            size = self.sizes.popleft()
-            if number <= self.sent:
-                self.flying_bytes -= size
-        self.acked = seq
-        self.sent = max(self.sent, seq)
-        return True
-
-    def rewind(self) -> None:
-        """A new connection: everything unacknowledged is to be sent again."""
-        self.sent = self.acked
-        self.flying_bytes = 0
-
-    def take_turn(self, settings: SessionSettings, byte_limit: int) -> tuple[int, int, int] | None:
-        """The next records to send within window and turn: first seq, last seq, bytes."""
-        first = self.sent + 1
-        taken = 0
-        index = self.sent - self.acked
-        while (
-            self.sent < self.last
-            and index < settings.window_frames
-            and self.sent - first + 1 < settings.turn_frames
-        ):
-            size = self.sizes[index]
-            if index and self.flying_bytes + size > settings.window_bytes:
-                break
-            if taken and taken + size > byte_limit:
-                break
-            self.sent += 1
-            index += 1
-            taken += size
-            self.flying_bytes += size
-        return (first, self.sent, taken) if self.sent >= first else None
-
-    @property
-    def delivered(self) -> bool:
-        return self.phase is Phase.ENDED and self.acked == self.last
+__all__ = [
+    "AgentSession",
+    "AttemptKey",
+    "CancelAttempt",
+    "CloseConnection",
+    "ConnectionState",
+    "Decision",
+    "ExitAgent",
+    "FinishAttempt",
+    "ForgetAttempt",
+    "IllegalEvent",
+    "Phase",
+    "ReconnectAt",
+    "RestoredAttempt",
+    "SendControl",
+    "SendRecords",
+    "Sending",
+    "SessionSettings",
+    "StartAttempt",
+    "TruncateSpool",
+]
 
 
 class AgentSession:
@@ -309,7 +141,7 @@ class AgentSession:
         self._random = random
         self._devices = hello.devices
         self._catalog: Catalog | None = None
-        self._attempts: dict[AttemptKey, _Attempt] = {}
+        self._attempts: dict[AttemptKey, HeldAttempt] = {}
         self._tombstones: OrderedDict[AttemptKey, int] = OrderedDict()
         self._turns: deque[AttemptKey] = deque()
         self._control: deque[Frame] = deque()
@@ -321,7 +153,8 @@ class AgentSession:
         self._stop_deadline: float | None = None
         for found in restored:
             phase = Phase.ENDED if found.ended else Phase.ORPHANED
-            self._attempts[found.run_id, found.attempt] = _Attempt(phase, found.acked_seq, found.sizes)
+            self._attempts[found.run_id, found.attempt] = HeldAttempt(phase, found.acked_seq, found.sizes)
+        self._turns.extend(self._attempts)
 
     # -------------------------------------------------------------- what the shell may ask
 
@@ -359,7 +192,7 @@ class AgentSession:
         if self._control:
             return True
         return self.state is ConnectionState.LIVE and any(
-            self._may_send(attempt) for attempt in self._attempts.values()
+            attempt.may_send(self.settings) for attempt in self._attempts.values()
         )
 
     # -------------------------------------------------------------- the connection
@@ -520,8 +353,6 @@ class AgentSession:
             if held.next != held.last + 1:
                 raise IllegalEvent(f"run {run_id} attempt {attempt} ended before its records were written")
             held.phase = Phase.ENDED
-        if (run_id, attempt) not in self._turns:
-            self._turns.append((run_id, attempt))
         return self._exit_when_stopped(now)
 
     def stop(self, now: float, grace_s: float = 10.0) -> list[Decision]:
@@ -556,7 +387,6 @@ class AgentSession:
                 decisions.append(TruncateSpool(recorded.run_id, recorded.attempt, recorded.seq))
                 continue
             decisions += self._recorded(key, recorded.seq)
-        self._turns = deque(self._attempts)
         self._control.append(
             RunAlive(
                 attempts=tuple(
@@ -593,9 +423,10 @@ class AgentSession:
             return []
         refusal = self._why_not(assign)
         buried = self._tombstones.pop(key, 0)
-        held = _Attempt(Phase.RUNNING if refusal is None else Phase.REFUSED, buried)
+        held = HeldAttempt(Phase.RUNNING if refusal is None else Phase.REFUSED, buried)
         held.assign_grace = assign.grace_s
         self._attempts[key] = held
+        self._turns.append(key)
         if refusal is not None:
             code, params = refusal
             return [self._finish(assign.run_id, assign.attempt, code, worker=self.worker_id, **params)]
@@ -636,8 +467,7 @@ class AgentSession:
         decisions: list[Decision] = [TruncateSpool(key[0], key[1], held.acked)]
         if held.delivered:
             del self._attempts[key]
-            if key in self._turns:
-                self._turns.remove(key)
+            self._turns.remove(key)
             self._tombstones[key] = held.last
             while len(self._tombstones) > self.settings.tombstones:
                 self._tombstones.popitem(last=False)
@@ -666,17 +496,11 @@ class AgentSession:
         error = RunError(code=why.code, message=why.message, params=why.params)
         return FinishAttempt(run_id, attempt, encode_body(RunFinishedBody(status="failed", error=error)))
 
-    def _held(self, run_id: str, attempt: int) -> _Attempt:
+    def _held(self, run_id: str, attempt: int) -> HeldAttempt:
         held = self._attempts.get((run_id, attempt))
         if held is None:
             raise IllegalEvent(f"run {run_id} attempt {attempt} is not held here")
         return held
-
-    def _may_send(self, attempt: _Attempt) -> bool:
-        index = attempt.sent - attempt.acked
-        if attempt.sent >= attempt.last or index >= self.settings.window_frames:
-            return False
-        return index == 0 or attempt.flying_bytes + attempt.sizes[index] <= self.settings.window_bytes
 
     def _exit_when_stopped(self, now: float) -> list[Decision]:
         """Once nothing runs: exit when all is delivered, when it cannot be, or when that takes too long."""
