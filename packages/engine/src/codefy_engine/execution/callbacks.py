@@ -1,0 +1,55 @@
+"""The way from the engine's callbacks to the sinks (V-1): one place that stamps the time and caps payloads."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from codefy_engine.execution import events
+from codefy_engine.execution.sinks import RunSinks
+from codefy_protocol.bodies import RunError
+from codefy_protocol.envelope import cap_body
+
+
+class RunCallbacks:
+    """What the execution of one run calls; may be called from any thread.
+
+    The bodies come from ``execution.events``. ``progress`` and ``inner`` are callbacks of their own; ``metrics``,
+    ``artifact`` and ``warning`` are the node signals.
+    """
+
+    __slots__ = ("_payload_cap", "_sinks")
+
+    def __init__(self, sinks: RunSinks, payload_cap: int) -> None:
+        self._sinks = sinks
+        self._payload_cap = payload_cap
+
+    def node_status(
+        self,
+        node_id: str,
+        status: str,
+        *,
+        duration_s: float | None = None,
+        error: RunError | None = None,
+        outputs: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        body = events.node_status(node_id, status, duration_s=duration_s, error=error, outputs=outputs)
+        self._emit(events.NODE_STATUS, body)
+
+    def progress(self, body: bytes) -> None:
+        self._emit(events.NODE_PROGRESS, body)
+
+    def inner(self, body: bytes) -> None:
+        self._emit(events.INNER_NODE_STATUS, body)
+
+    def metrics(self, body: bytes, ts: float) -> None:
+        self._sinks.record_metrics(ts, body)
+
+    def artifact(self, body: bytes) -> None:
+        self._sinks.record_artifact(time.time(), body)
+
+    def warning(self, body: bytes) -> None:
+        self._sinks.warn(time.time(), body)
+
+    def _emit(self, kind: str, body: bytes) -> None:
+        self._sinks.emit(kind, time.time(), cap_body(body, self._payload_cap))

@@ -1,0 +1,222 @@
+"""What a node gets to see of its run: the implementation of ``NodeContext``, and the throttle of its progress."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codefy_engine.execution import events
+from codefy_engine.execution.callbacks import RunCallbacks
+from codefy_engine.graph.document import GraphDocument
+from codefy_engine.graph.plan import Plan, plan_subgraph
+from codefy_engine.nodes.base import RunStopped
+from codefy_engine.nodes.registry import Registry
+from codefy_protocol.bodies import MetricPoint
+from codefy_protocol.reasons import Reason
+
+current_run_id: ContextVar[str | None] = ContextVar("codefy_current_run_id", default=None)
+"""Id of the run that the current thread works for, so that a server can tell whose output a print is."""
+
+PROGRESS_INTERVAL_S = 0.2
+"""At most five progress events a second of each node."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+class ProgressThrottle:
+    """Decides which progress is sent now and which waits. The clock is passed in."""
+
+    def __init__(self, interval_s: float = PROGRESS_INTERVAL_S) -> None:
+        self._interval_s = interval_s
+        self._next = float("-inf")
+        self._held: bytes | None = None
+
+    def offer(self, body: bytes, now: float) -> bytes | None:
+        """``body`` when it may be sent at ``now``, else ``None``: it is held until a newer one or the end."""
+        if now < self._next:
+            self._held = body
+            return None
+        self._next = now + self._interval_s
+        self._held = None
+        return body
+
+    def flush(self) -> bytes | None:
+        """The last progress, when it was not sent."""
+        held, self._held = self._held, None
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """What the contexts of one run's nodes share."""
+
+    run_id: str
+    document: GraphDocument
+    registry: Registry
+    device: str
+    seed: int | None
+    deterministic: bool
+    run_dir: Path
+    files_dir: Path
+    callbacks: RunCallbacks
+    stop: threading.Event
+    """Set by whoever wants the run to stop."""
+    halt: threading.Event
+    """Set by the run itself when a node failed and the others are to stop."""
+
+
+class RunContext:
+    """One node's view of its run."""
+
+    __slots__ = ("_closed", "_lock", "_scope", "_throttle", "node_id")
+
+    def __init__(self, scope: RunScope, node_id: str) -> None:
+        self._scope = scope
+        self.node_id = node_id
+        self._throttle: ProgressThrottle | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def device(self) -> str:
+        return self._scope.device
+
+    @property
+    def seed(self) -> int | None:
+        return self._scope.seed
+
+    @property
+    def deterministic(self) -> bool:
+        return self._scope.deterministic
+
+    @property
+    def run_dir(self) -> Path:
+        return self._scope.run_dir
+
+    @property
+    def files_dir(self) -> Path:
+        return self._scope.files_dir
+
+    @property
+    def stopped(self) -> bool:
+        return self._scope.stop.is_set() or self._scope.halt.is_set()
+
+    def check_stop(self) -> None:
+        if self.stopped:
+            raise RunStopped
+
+    def progress(
+        self,
+        fraction: float | None = None,
+        *,
+        current: float | None = None,
+        total: float | None = None,
+        unit: str = "",
+        text: str = "",
+        eta_s: float | None = None,
+        epoch: float | None = None,
+        epochs: int | None = None,
+        metrics: Mapping[str, float] | None = None,
+    ) -> None:
+        body = events.node_progress(
+            self.node_id,
+            fraction,
+            current=current,
+            total=total,
+            unit=unit,
+            text=text,
+            eta_s=eta_s,
+            epoch=epoch,
+            epochs=epochs,
+            metrics=metrics,
+        )
+        with self._lock:
+            if self._closed:
+                return
+            if self._throttle is None:
+                self._throttle = ProgressThrottle()
+            due = self._throttle.offer(body, time.monotonic())
+            # Inside the lock: two threads must not send their progress in the wrong order.
+            if due is not None:
+                self._scope.callbacks.progress(due)
+
+    def close(self) -> None:
+        """Send the progress that was held back; later progress is dropped."""
+        with self._lock:
+            self._closed = True
+            held = None if self._throttle is None else self._throttle.flush()
+            if held is not None:
+                self._scope.callbacks.progress(held)
+
+    def metric(
+        self, name: str, value: float, step: int, epoch: float | None = None, scope: str = "step"
+    ) -> None:
+        ts = time.time()
+        self._scope.callbacks.metrics(
+            events.metric_point(name, value, step, epoch=epoch, scope=scope, node_id=self.node_id, ts=ts), ts
+        )
+
+    def metrics(self, points: Sequence[MetricPoint]) -> None:
+        if points:
+            ts = time.time()
+            self._scope.callbacks.metrics(events.metric_points(points, self.node_id, ts), ts)
+
+    def artifact_path(self, name: str) -> Path:
+        if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
+            raise ValueError(f"{name!r} is not a plain file name")
+        folder = self._scope.run_dir / "artifacts" / _folder_name(self.node_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / name
+
+    def artifact(
+        self,
+        kind: str,
+        name: str,
+        path: Path,
+        media_type: str = "application/octet-stream",
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        root = self._scope.run_dir.resolve()
+        resolved = path.resolve()
+        if not resolved.is_relative_to(root):
+            raise ValueError(f"the artifact {name!r} lies outside the run's folder: {path}")
+        with resolved.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+        self._scope.callbacks.artifact(
+            events.artifact(
+                kind=kind,
+                name=name,
+                path=resolved.relative_to(root).as_posix(),
+                node_id=self.node_id,
+                size=size,
+                sha256=digest,
+                media_type=media_type,
+                meta=meta or {},
+            )
+        )
+
+    def warn(self, reason: Reason) -> None:
+        self._scope.callbacks.warning(events.warning(reason, self.node_id))
+
+    def inner(self, path: str | Sequence[str], status: str, **facts: Any) -> None:
+        parts = [path] if isinstance(path, str) else path
+        self._scope.callbacks.inner(events.inner_node_status(self.node_id, parts, status, facts))
+
+    def subgraph(self, name: str) -> Plan:
+        return plan_subgraph(self._scope.document, name, self._scope.registry)
+
+
+def _folder_name(node_id: str) -> str:
+    """``node_id`` as one folder's name: unsafe characters are replaced, and a digest keeps it apart from others."""
+    safe = _UNSAFE.sub("_", node_id)[:80]
+    if safe == node_id and not safe.startswith("."):
+        return safe
+    return f"{safe.lstrip('.')}-{hashlib.sha256(node_id.encode()).hexdigest()[:8]}"

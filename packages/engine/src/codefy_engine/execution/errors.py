@@ -1,0 +1,115 @@
+"""From an exception in a node to the error of the run: what it says, and the traceback of the user's own code."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from codefy_engine.graph.problems import GraphProblem
+from codefy_engine.nodes.base import NodeError
+from codefy_protocol import reasons
+from codefy_protocol.bodies import RunError
+
+_DETAIL_CHARACTERS = 1000
+_TRACEBACK_CHARACTERS = 16_000
+_CHAIN = 3
+
+_EXECUTION = str(Path(__file__).parent)
+_STANDARD_LIBRARY = str(Path(sysconfig.get_paths()["stdlib"]))
+
+
+def node_error(error: BaseException, *, node_id: str, title: str, device: str, home: str | None) -> RunError:
+    """The error of a run whose node ``node_id`` raised ``error``.
+
+    ``home`` is the file of the node's class: its folder counts as user code even where packages are installed.
+    """
+    detail = _detail(error)
+    if is_out_of_memory(error):
+        made = reasons.reason(
+            reasons.OUT_OF_MEMORY, node_id=node_id, title=title, device=device, detail=detail
+        )
+    else:
+        made = reasons.reason(reasons.NODE_FAILED, node_id=node_id, title=title, detail=detail)
+    return RunError(
+        code=made.code,
+        message=made.message,
+        params=made.params,
+        node_id=node_id,
+        traceback=None if isinstance(error, NodeError) else trimmed_traceback(error, home),
+    )
+
+
+def engine_error(error: BaseException) -> RunError:
+    """The error of a run that failed outside of any node."""
+    made = reasons.reason(reasons.ENGINE_ERROR, detail=_detail(error))
+    text = "".join(traceback.format_exception(error))
+    return RunError(
+        code=made.code, message=made.message, params=made.params, traceback=text[-_TRACEBACK_CHARACTERS:]
+    )
+
+
+def invalid_graph_error(problems: list[GraphProblem]) -> RunError:
+    """The error of a run whose graph has problems."""
+    made = reasons.reason(reasons.INVALID_GRAPH, count=len(problems))
+    return RunError(
+        code=made.code,
+        message=made.message,
+        params=made.params,
+        problems=[
+            {"message": p.message, "code": p.code, "node_id": p.node_id, "params": p.params} for p in problems
+        ],
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device or the machine had no memory left for this."""
+    if isinstance(error, MemoryError):
+        return True
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    # torch has no class of its own for the host's memory.
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in str(error)
+
+
+def _detail(error: BaseException) -> str:
+    text = str(error).strip()
+    if not isinstance(error, NodeError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _DETAIL_CHARACTERS else text[: _DETAIL_CHARACTERS - 1] + "…"
+
+
+def trimmed_traceback(error: BaseException, home: str | None) -> str:
+    """The traceback without the engine's frames and without those of libraries, but for the place it was raised."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    for _ in range(_CHAIN):
+        if current is None:
+            break
+        frames = _user_frames(current.__traceback__, home)
+        lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+        lines += traceback.format_exception_only(current)
+        parts.append("".join(lines))
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    text = "\nwhich led to:\n\n".join(reversed(parts))
+    return text[-_TRACEBACK_CHARACTERS:]
+
+
+def _user_frames(trace: TracebackType | None, home: str | None) -> list[traceback.FrameSummary]:
+    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith(_EXECUTION)]
+    kept = [frame for frame in frames[:-1] if not _is_library(frame.filename, home)]
+    return kept + frames[-1:]
+
+
+def _is_library(filename: str, home: str | None) -> bool:
+    if home is not None and Path(filename).parent == Path(home).parent:
+        return False
+    return (
+        filename.startswith(("<frozen", _STANDARD_LIBRARY))
+        or "site-packages" in filename
+        or "dist-packages" in filename
+    )

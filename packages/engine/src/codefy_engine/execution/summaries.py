@@ -1,0 +1,87 @@
+"""Small facts about a value that came out of a node, for the inspector and the log. Never imports torch.
+
+A class of one's own says more by a method ``codefy_summary()``, which returns a text, or a dict of facts of which
+``summary`` is the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from codefy_engine.execution.events import plain
+
+_TEXT_CHARACTERS = 200
+_ENTRIES = 24
+
+
+def summarize(value: Any, port_type: str) -> dict[str, Any]:
+    """``{"type", "summary", ...}``; never raises."""
+    facts: dict[str, Any] = {"type": port_type, "summary": ""}
+    try:
+        _describe(value, facts)
+    except Exception as error:  # a stranger's repr, len or shape may raise anything
+        facts["summary"] = f"{type(value).__name__} ({type(error).__name__} when looked at)"
+    return facts
+
+
+def _describe(value: Any, facts: dict[str, Any]) -> None:
+    if value is None:
+        facts["summary"] = "nothing"
+        return
+    if isinstance(value, str):
+        facts["summary"] = _short(value)
+        return
+    if isinstance(value, bool | int | float):
+        facts["summary"] = f"{value:.6g}" if isinstance(value, float) else str(value)
+        facts["value"] = plain(value)
+        return
+    own = getattr(value, "codefy_summary", None)
+    if callable(own):
+        said = own()
+        if isinstance(said, Mapping):
+            facts.update(plain(said))
+        else:
+            facts["summary"] = _short(str(said))
+        return
+    shape = getattr(value, "shape", None)
+    if shape is not None and hasattr(value, "dtype"):
+        facts["shape"] = [int(size) for size in shape]
+        facts["dtype"] = str(value.dtype).removeprefix("torch.")
+        facts["summary"] = f"{facts['dtype']} {facts['shape']}"
+        if hasattr(value, "device"):
+            facts["device"] = str(value.device)
+        return
+    if isinstance(value, Mapping):
+        _describe_mapping(cast("Mapping[Any, Any]", value), facts)
+        return
+    if callable(getattr(value, "parameters", None)) and callable(getattr(value, "state_dict", None)):
+        count = sum(int(parameter.numel()) for parameter in value.parameters())
+        facts["parameters"] = count
+        facts["summary"] = f"{type(value).__name__}, {count:,} parameters"
+        return
+    try:
+        length = len(value)
+    except TypeError:
+        facts["summary"] = type(value).__name__
+        return
+    facts["length"] = length
+    facts["summary"] = f"{type(value).__name__} of {length:,}"
+
+
+def _describe_mapping(items: Mapping[Any, Any], facts: dict[str, Any]) -> None:
+    numbers = {
+        str(key): plain(item)
+        for key, item in list(items.items())[:_ENTRIES]
+        if isinstance(item, int | float) and not isinstance(item, bool)
+    }
+    if numbers:
+        facts["values"] = numbers
+        facts["summary"] = _short(", ".join(f"{name} {number:.4g}" for name, number in numbers.items()))
+    else:
+        facts["summary"] = f"{len(items):,} entries"
+    facts["length"] = len(items)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT_CHARACTERS else text[: _TEXT_CHARACTERS - 1] + "…"
