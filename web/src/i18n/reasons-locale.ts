@@ -27,6 +27,7 @@ export default {
   invalid_query: "查詢參數 {name}：{detail}。",
   body_too_large: "內容超過 {limit_bytes} 位元組的上限。",
   not_found: "{path} 沒有內容。",
+  not_loopback: "工作階段權杖只讓伺服器本機的代理程式連線；這一個來自 {address}。",
   method_not_allowed: "{path} 不接受 {method}，它接受 {allowed}。",
   run_not_found: "沒有執行 {run_id}。",
   artifact_not_found: "執行 {run_id} 沒有產物 {artifact}。",
