@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from codefy_control_plane.storage.database import Database
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
 from codefy_engine.nodes.registry import default_registry
+from codefy_protocol.machine.identity import machine_id
 
 API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/api/health", about.health, public=True),
@@ -68,18 +69,42 @@ def _is_public(method: str, path: str) -> bool:
 
 
 @asynccontextmanager
-async def running_services(settings: Settings) -> AsyncIterator[Context]:
+async def running_services(settings: Settings) -> AsyncGenerator[Context]:
     """Storage, runs and workers, from started to ended in an orderly way."""
-    raise NotImplementedError
+    machine, _ = await asyncio.gather(asyncio.to_thread(machine_id), asyncio.to_thread(default_registry))
+    database = await Database.open(settings.database_path)
+    try:
+        service = RunService(settings, database)
+        registry = WorkerRegistry(
+            settings, machine_id=machine, on_change=service.workers_changed, slots=service.slots
+        )
+        service.attach(registry)
+        await service.start()
+        try:
+            yield Context(
+                settings=settings,
+                service=service,
+                workers=registry,
+                graphs=GraphStore(settings.graphs_dir),
+                examples=ExampleStore(),
+            )
+        finally:
+            await registry.close()
+            await service.close()
+    finally:
+        await database.close()
 
 
 def create_app(context: Context, access: Access, hosts: HostPolicy, web_dist: Path = WEB_DIST) -> ASGIApp:
     """The application around running services."""
+    worker_socket = WorkerSocket(
+        context.workers, access, hosts, hello_timeout_s=context.settings.hello_timeout_s
+    )
     router = Router(
         routes=[
             *compile_routes(context, API_ROUTES),
             WebSocketRoute("/ws/execution", ExecutionSocket(context)),
-            WebSocketRoute(WORKER_SOCKET_PATH, WorkerSocket(context.workers)),
+            WebSocketRoute(WORKER_SOCKET_PATH, worker_socket),
         ],
         redirect_slashes=False,
         default=Site(web_dist),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from hypercorn.config import Config, Sockets
 from hypercorn.protocol import ws_stream
@@ -27,13 +27,15 @@ class _PlainHandshake(ws_stream.Handshake):
 class _BoundedBuffer(ws_stream.WebsocketBuffer):
     """Refuses a part that would go over the limit before keeping it, and forgets the parts it has."""
 
-    def extend(self, event: Message[Any]) -> None:
+    def extend(  # pyright: ignore[reportUnknownMemberType]  the base class leaves the type argument open
+        self, event: Message[Any]
+    ) -> None:
         if self.length + len(event.data) > self.max_length:
             # Later parts of the same message must not begin a new one.
             self.value = None
             self.length = self.max_length + 1
             raise ws_stream.FrameTooLargeError
-        super().extend(event)
+        cast("Any", super()).extend(event)
 
 
 def apply() -> None:

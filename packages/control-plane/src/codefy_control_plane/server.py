@@ -117,6 +117,7 @@ class Server:
     async def _stop_serving(self) -> None:
         # Our own sockets and long polls end first; Hypercorn would wait for them, then cut them off.
         self.context.closing.set()
+        await self.context.workers.close()
         self._stop.set()
         await asyncio.wait((self._serving,))
         # Cutting off a connection makes Hypercorn end as if it were cancelled.

@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -40,6 +40,7 @@ from codefy_control_plane.api.socket_messages import (
     WatchRuns,
 )
 from codefy_control_plane.runs.errors import Refused
+from codefy_control_plane.runs.feed import FeedBatch
 from codefy_protocol import reasons
 from codefy_protocol.reasons import Reason, reason
 
@@ -54,6 +55,7 @@ MAX_METRICS = 2000
 MAX_REPLIES = 512
 """Answers that may wait for a client that sends and never reads; beyond them it is cut off."""
 
+CLOSE_WITHIN_S = 1.0
 CLOSE_NORMAL = 1000
 CLOSE_GOING_AWAY = 1001
 CLOSE_POLICY = 1008
@@ -133,7 +135,10 @@ class ExecutionSocket:
         await send({"type": "websocket.accept"})
         code = await _Connection(self._context, receive, send).serve()
         if code is not None:
-            await send({"type": "websocket.close", "code": code})
+            # A client that reads nothing would hold this for ever.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_WITHIN_S):
+                    await send({"type": "websocket.close", "code": code})
 
 
 class _Connection:
@@ -148,19 +153,19 @@ class _Connection:
 
     async def serve(self) -> int | None:
         """Serve until either side ends it; the close code to send, or ``None`` when the client is gone."""
+        code: int | None = CLOSE_NORMAL
         try:
             async with asyncio.TaskGroup() as self._tasks:
                 self._tasks.create_task(self._write())
                 self._tasks.create_task(self._close_with_server())
                 self._tasks.create_task(self._read())
         except* _Gone as group:
-            return next(
-                (error.code for error in _leaves(group) if isinstance(error, _Gone) and error.code), None
-            )
-        except* Exception as group:
-            logger.exception("a connection to /ws/execution failed", exc_info=group)
-            return CLOSE_ERROR
-        return CLOSE_NORMAL
+            codes = [error.code for error in group.exceptions if isinstance(error, _Gone)]
+            code = next(filter(None, codes), None)
+        except* Exception:
+            logger.exception("a connection to /ws/execution failed")
+            code = CLOSE_ERROR
+        return code
 
     async def _close_with_server(self) -> None:
         await self._context.closing.wait()
@@ -248,8 +253,8 @@ class _Connection:
 
     async def _pump(self, run_id: str, cursor: int, metrics_cursor: int) -> None:
         loop = asyncio.get_running_loop()
-        feed = self._context.service.feed
-        async with aclosing(feed.subscribe(run_id, cursor, metrics_cursor)) as batches:
+        subscription = self._context.service.feed.subscribe(run_id, cursor, metrics_cursor)
+        async with aclosing(cast("AsyncGenerator[FeedBatch]", subscription)) as batches:
             async for batch in batches:
                 sent_at = loop.time()
                 for events in split_events(batch.events):
@@ -299,11 +304,3 @@ def _id_of(text: str) -> str | None:
     with contextlib.suppress(msgspec.DecodeError, UnicodeError):
         return msgspec.json.decode(text, type=_Id).id
     return None
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error

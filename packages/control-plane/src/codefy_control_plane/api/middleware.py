@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -129,8 +130,8 @@ class _BodyTooLarge(Exception):
 class BodyLimit:
     """Counts the body as it streams in and stops at ``limit`` bytes.
 
-    After the answer it reads what the client is still sending, within bounds: closing with unread bytes would reset
-    the connection, and the client would never see why it was refused.
+    With an early answer it reads what the client is still sending, within bounds: closing with unread bytes would
+    reset the connection, and the client would never see why it was refused.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -160,18 +161,26 @@ class BodyLimit:
                 finished = True
             return message
 
-        await self.app(scope, counted, send)
-        if finished or scope["method"] in SAFE_METHODS:
-            return
-        try:
-            async with asyncio.timeout(_LINGER_S):
-                while seen < _LINGER_BYTES:
-                    message = await receive()
-                    if message["type"] != "http.request" or not message.get("more_body", False):
-                        return
-                    seen += len(message.get("body", b""))
-        except TimeoutError:
-            return
+        async def read_the_rest() -> None:
+            nonlocal seen
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LINGER_S):
+                    while seen < _LINGER_BYTES:
+                        message = await receive()
+                        if message["type"] != "http.request" or not message.get("more_body", False):
+                            return
+                        seen += len(message.get("body", b""))
+
+        async def send_then_linger(message: Message) -> None:
+            ends = message["type"] == "http.response.body" and not message.get("more_body", False)
+            if ends and not finished and scope["method"] not in SAFE_METHODS:
+                # The server closes the connection with the last part of the answer, so that part waits.
+                await send({**message, "more_body": True})
+                await read_the_rest()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            await send(message)
+
+        await self.app(scope, counted, send_then_linger)
 
 
 @dataclass(frozen=True, kw_only=True)

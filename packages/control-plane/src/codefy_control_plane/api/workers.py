@@ -18,14 +18,12 @@ async def list_workers(context: Context) -> WorkerList:
 
 async def drain_worker(context: Context, worker_id: str) -> WorkerStatus:
     """Let a worker finish its runs and give it no others."""
-    context.workers.drain(worker_id)
-    return context.workers.status(worker_id)
+    return await context.workers.drain(worker_id)
 
 
 async def undrain_worker(context: Context, worker_id: str) -> WorkerStatus:
     """Give a drained worker runs again."""
-    context.workers.undrain(worker_id)
-    return context.workers.status(worker_id)
+    return await context.workers.undrain(worker_id)
 
 
 async def list_devices(context: Context) -> DeviceList:
