@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import platformdirs
+
 from codefy_protocol.reasons import MALFORMED_OVERRIDE, Reason, reason
 
 
@@ -104,10 +105,12 @@ def parse_slot_overrides(text: str) -> tuple[dict[str, int], tuple[Reason, ...]]
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, equals, number = entry.partition("=")
         try:
-            if not equals or not name.strip():
-                raise ValueError(entry)
-            limits[name.strip()] = max(1, int(number))
+            limit = int(number) if equals and name.strip() else None
         except ValueError:
+            limit = None
+        if limit is not None:
+            limits[name.strip()] = max(1, limit)
+        else:
             warnings.append(reason(MALFORMED_OVERRIDE, entry=entry))
     return limits, tuple(warnings)
 
@@ -152,36 +155,113 @@ def _setting(field: str, variable: str, help: str, parse: Callable[[str], Any], 
 
 
 SETTINGS: tuple[Setting, ...] = (
-    _setting("data_dir", "DATA_DIR", "Folder of the database, the runs and the session token.", _path,
-             "the user's data folder"),
+    _setting(
+        "data_dir",
+        "DATA_DIR",
+        "Folder of the database, the runs and the session token.",
+        _path,
+        "the user's data folder",
+    ),
     _setting("host", "HOST", "Address to listen on.", str, "127.0.0.1"),
     _setting("port", "PORT", "Port to listen on; 0 takes a free one.", _integer(0, 65535), "8000"),
-    _setting("allowed_hosts", "ALLOWED_HOSTS", "Further Host headers to serve, separated by commas.", _names, "none"),
-    _setting("max_body_bytes", "MAX_BODY_BYTES", "Largest request body in bytes.", _integer(1024), "33554432"),
-    _setting("payload_cap_bytes", "RUN_EVENT_PAYLOAD_CAP_BYTES",
-             "Largest payload of a run's event in bytes; outputs beyond it are left out.", _integer(1024), "131072"),
-    _setting("max_concurrent_cpu", "RUN_QUEUE_MAX_CONCURRENT_CPU", "Queued runs at once on a cpu.", _integer(1), "2"),
-    _setting("max_concurrent_gpu", "RUN_QUEUE_MAX_CONCURRENT_GPU", "Queued runs at once on an accelerator.",
-             _integer(1), "1"),
-    _setting("slot_overrides", "RUN_QUEUE_MAX_CONCURRENT",
-             "Limits of single slots, such as cuda:0=2,gpu-box-1/cuda:0=3.", parse_slot_overrides, "none"),
+    _setting(
+        "allowed_hosts",
+        "ALLOWED_HOSTS",
+        "Further Host headers to serve, separated by commas.",
+        _names,
+        "none",
+    ),
+    _setting(
+        "max_body_bytes", "MAX_BODY_BYTES", "Largest request body in bytes.", _integer(1024), "33554432"
+    ),
+    _setting(
+        "payload_cap_bytes",
+        "RUN_EVENT_PAYLOAD_CAP_BYTES",
+        "Largest payload of a run's event in bytes; outputs beyond it are left out.",
+        _integer(1024),
+        "131072",
+    ),
+    _setting(
+        "max_concurrent_cpu",
+        "RUN_QUEUE_MAX_CONCURRENT_CPU",
+        "Queued runs at once on a cpu.",
+        _integer(1),
+        "2",
+    ),
+    _setting(
+        "max_concurrent_gpu",
+        "RUN_QUEUE_MAX_CONCURRENT_GPU",
+        "Queued runs at once on an accelerator.",
+        _integer(1),
+        "1",
+    ),
+    _setting(
+        "slot_overrides",
+        "RUN_QUEUE_MAX_CONCURRENT",
+        "Limits of single slots, such as cuda:0=2,gpu-box-1/cuda:0=3.",
+        parse_slot_overrides,
+        "none",
+    ),
     _setting("max_interactive", "RUN_MAX_INTERACTIVE", "Runs of the canvas at once.", _integer(1), "2"),
-    _setting("queue_on_restart", "QUEUE_ON_RESTART", "What a start does with waiting runs: keep or interrupt.",
-             _one_of("keep", "interrupt"), "keep"),
-    _setting("retention_keep_last", "RUN_RETENTION_KEEP_LAST", "Ended runs to keep; 0 keeps all.", _integer(0),
-             "200"),
-    _setting("max_log_bytes", "RUN_LOG_MAX_BYTES", "Largest console log of a run in bytes.", _integer(4096),
-             "67108864"),
-    _setting("local_grace_s", "RUN_STOP_GRACE_S", "Seconds that a run in the server has to react to a stop.",
-             _seconds, "30"),
-    _setting("shutdown_grace_s", "SHUTDOWN_GRACE_S", "Seconds that a stopping server waits for its own runs.",
-             _seconds, "5"),
-    _setting("heartbeat_s", "WORKER_HEARTBEAT_S", "Seconds between the heartbeats of a worker.", _seconds, "10"),
-    _setting("grace_s", "WORKER_GRACE_S", "Seconds that a run on a worker has to react to a cancel.", _seconds, "30"),
-    _setting("resume_grace_s", "WORKER_RESUME_GRACE_S", "Seconds that a run waits for its disconnected worker.",
-             _seconds, "86400"),
-    _setting("hello_timeout_s", "WORKER_HELLO_TIMEOUT_S", "Seconds that an agent has to introduce itself.", _seconds,
-             "10"),
+    _setting(
+        "queue_on_restart",
+        "QUEUE_ON_RESTART",
+        "What a start does with waiting runs: keep or interrupt.",
+        _one_of("keep", "interrupt"),
+        "keep",
+    ),
+    _setting(
+        "retention_keep_last",
+        "RUN_RETENTION_KEEP_LAST",
+        "Ended runs to keep; 0 keeps all.",
+        _integer(0),
+        "200",
+    ),
+    _setting(
+        "max_log_bytes",
+        "RUN_LOG_MAX_BYTES",
+        "Largest console log of a run in bytes.",
+        _integer(4096),
+        "67108864",
+    ),
+    _setting(
+        "local_grace_s",
+        "RUN_STOP_GRACE_S",
+        "Seconds that a run in the server has to react to a stop.",
+        _seconds,
+        "30",
+    ),
+    _setting(
+        "shutdown_grace_s",
+        "SHUTDOWN_GRACE_S",
+        "Seconds that a stopping server waits for its own runs.",
+        _seconds,
+        "5",
+    ),
+    _setting(
+        "heartbeat_s", "WORKER_HEARTBEAT_S", "Seconds between the heartbeats of a worker.", _seconds, "10"
+    ),
+    _setting(
+        "grace_s",
+        "WORKER_GRACE_S",
+        "Seconds that a run on a worker has to react to a cancel.",
+        _seconds,
+        "30",
+    ),
+    _setting(
+        "resume_grace_s",
+        "WORKER_RESUME_GRACE_S",
+        "Seconds that a run waits for its disconnected worker.",
+        _seconds,
+        "86400",
+    ),
+    _setting(
+        "hello_timeout_s",
+        "WORKER_HELLO_TIMEOUT_S",
+        "Seconds that an agent has to introduce itself.",
+        _seconds,
+        "10",
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -169,7 +169,7 @@ class Feed:
         self._drop_idle(run_id, channel)
 
     @contextmanager
-    def watching(self, run_id: str) -> Iterator[Channel]:
+    def watching(self, run_id: str) -> Generator[Channel]:
         """Keep the run's channel while someone waits for news of it."""
         channel = self._channels.setdefault(run_id, Channel())
         channel.watchers += 1
@@ -182,6 +182,11 @@ class Feed:
     def _drop_idle(self, run_id: str, channel: Channel) -> None:
         if not channel.watchers and not channel.live and self._channels.get(run_id) is channel:
             del self._channels[run_id]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server stops: nothing new will come."""
+        return self._closed
 
     async def subscribe(self, run_id: str, cursor: int, metrics_cursor: int = 0) -> AsyncIterator[FeedBatch]:
         """Everything after ``cursor`` and ``metrics_cursor``: what is stored, then what is committed from now on.

@@ -8,28 +8,38 @@ changes nothing: nothing follows a terminal event.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
+
+from codefy_control_plane.runs.console import RunLog
+from codefy_control_plane.runs.feed import Feed
+from codefy_control_plane.storage.attempts import (
+    RUNNING,
+    Counts,
+    RecordedBatch,
+    RunEnd,
+    end_run,
+    record_batch,
+)
+from codefy_control_plane.storage.database import Database
+from codefy_control_plane.storage.events import NewEvent, stored_events
+from codefy_control_plane.storage.metrics import NewMetric, stored_metric
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol.bodies import ArtifactBody, ConsoleBody, MetricsBody, WarningBody
 from codefy_protocol.envelope import JsonNumber, cap_body, encode_body, number_from_json
 from codefy_protocol.reasons import MALFORMED_RECORD, Reason, reason
 
-from codefy_control_plane.runs.console import RunLog
-from codefy_control_plane.runs.feed import Feed
-from codefy_control_plane.storage.attempts import Counts, RecordedBatch, RunEnd, end_run, record_batch
-from codefy_control_plane.storage.database import Database
-from codefy_control_plane.storage.events import NewEvent, stored_events
-from codefy_control_plane.storage.metrics import NewMetric, stored_metric
-
 RUN_WARNING = "run_warning"
 NODE_PROGRESS = "node_progress"
 
 T = TypeVar("T")
+
+logger = logging.getLogger("codefy.runs")
 
 _decode_metrics = msgspec.json.Decoder(MetricsBody).decode
 _decode_artifact = msgspec.json.Decoder(ArtifactBody).decode
@@ -53,19 +63,6 @@ class _Pending:
         self.status: str | None = None
         self.recorded_seq: int | None = None
         self.resume: dict[str, Any] | None = None
-
-    @property
-    def empty(self) -> bool:
-        return not (
-            self.events
-            or self.metrics
-            or self.artifacts
-            or self.console
-            or self.facts
-            or self.status is not None
-            or self.recorded_seq is not None
-            or self.resume is not None
-        )
 
     def prepend(self, earlier: _Pending) -> None:
         """Put a batch that could not be stored in front of this one."""
@@ -101,8 +98,8 @@ class AttemptRecorder:
         """The last committed value of every metric."""
         self.progress: bytes | None = None
         """Payload of the last committed ``node_progress`` event."""
-        self.committed_status: str | None = None
-        """The last status that a batch set: ``running`` or ``disconnected``."""
+        self.returned = False
+        """Whether a batch has set the status ``running``: the worker of an adopted run is back."""
         self.ended = False
         """Whether the terminal event is stored: nothing is taken any more."""
         self.on_pending: Callable[[], None] | None = None
@@ -114,6 +111,7 @@ class AttemptRecorder:
         self._log = log
         self._payload_cap = payload_cap
         self._pending = _Pending()
+        self._dirty = False
         self._lock = threading.Lock()
         self._committing = asyncio.Lock()
 
@@ -160,16 +158,25 @@ class AttemptRecorder:
         """Add a ``run_warning`` of the server itself."""
         self._warn(time.time(), warning_body(why))
 
+    def discard(self) -> None:
+        """Forget what is pending: whoever produced it will deliver it again."""
+        self._take()
+
     def _append(self, put: Callable[[_Pending], None]) -> None:
+        if self.ended:
+            return
         with self._lock:
-            was_empty = self._pending.empty
             put(self._pending)
-        if was_empty and self.on_pending is not None:
+            first, self._dirty = not self._dirty, True
+        if first and self.on_pending is not None:
             self.on_pending()
 
-    def _take(self) -> _Pending:
+    def _take(self) -> _Pending | None:
+        """The batch so far, ``None`` when there is nothing in it."""
         with self._lock:
-            pending, self._pending = self._pending, _Pending()
+            if not self._dirty:
+                return None
+            pending, self._pending, self._dirty = self._pending, _Pending(), False
         return pending
 
     # ------------------------------------------------------------------ committing, in the event loop
@@ -185,14 +192,17 @@ class AttemptRecorder:
         """
         async with self._committing:
             pending = self._take()
+            if self.ended or (pending is None and recorded_seq is None and resume is None):
+                return
+            pending = pending or _Pending()
             if recorded_seq is not None:
                 pending.recorded_seq = recorded_seq
             if resume is not None:
                 pending.resume = resume
-            if pending.empty or self.ended:
-                return
             batch = self._prepare(pending)
-            counts = await self._store(pending, lambda: self._database.write(lambda c: record_batch(c, batch)))
+            counts = await self._store(
+                pending, lambda: self._database.write(lambda c: record_batch(c, batch))
+            )
             if counts is not None:
                 self._show(batch, counts)
 
@@ -205,7 +215,7 @@ class AttemptRecorder:
             OSError, sqlite3.Error: nothing was stored.
         """
         async with self._committing:
-            pending = self._take()
+            pending = self._take() or _Pending()
             if recorded_seq is not None:
                 pending.recorded_seq = recorded_seq
             batch = self._prepare(pending)
@@ -214,7 +224,9 @@ class AttemptRecorder:
                 latest[name] = value
             stored = msgspec.structs.replace(end, latest_metrics=msgspec.json.encode(latest))
             recorded, ended = await self._store(
-                pending, lambda: self._database.write(lambda c: end_run(c, self.run_id, stored, batch))
+                pending,
+                lambda: self._database.write(lambda c: end_run(c, self.run_id, stored, batch)),
+                ending=True,
             )
             self.ended = True
             if recorded is not None:
@@ -229,15 +241,27 @@ class AttemptRecorder:
                 )
         return ended is not None
 
-    async def _store(self, pending: _Pending, write: Callable[[], Any]) -> Any:
+    async def _store(
+        self, pending: _Pending, write: Callable[[], Awaitable[T]], *, ending: bool = False
+    ) -> T:
         try:
             if pending.console:
-                await asyncio.to_thread(self._log.write, pending.console)
+                await self._write_log(pending.console, ending)
             return await write()
         except Exception:
             with self._lock:
                 self._pending.prepend(pending)
+                self._dirty = True
             raise
+
+    async def _write_log(self, console: list[ConsoleBody], ending: bool) -> None:
+        try:
+            await asyncio.to_thread(self._log.write, console)
+        except OSError:
+            # A full disk may lose the last words of a run, but never keeps it from ending.
+            if not ending:
+                raise
+            logger.exception("the console log of run %s could not be written", self.run_id)
 
     def _show(self, batch: RecordedBatch, counts: Counts) -> None:
         for name, value, *_ in batch.metrics:
@@ -246,8 +270,7 @@ class AttemptRecorder:
             if kind == NODE_PROGRESS:
                 self.progress = body
                 break
-        if batch.status is not None:
-            self.committed_status = batch.status
+        self.returned = self.returned or batch.status == RUNNING
         self._feed.publish(
             self.run_id,
             event_count=counts.events,
@@ -261,7 +284,10 @@ class AttemptRecorder:
     def _prepare(self, pending: _Pending) -> RecordedBatch:
         """Turn a batch into rows. A body that cannot be read becomes a warning in its place."""
         cap = self._payload_cap
-        events = [event if len(event[2]) <= cap else (*event[:2], cap_body(event[2], cap)) for event in pending.events]
+        events = [
+            event if len(event[2]) <= cap else (*event[:2], cap_body(event[2], cap))
+            for event in pending.events
+        ]
         metrics: list[NewMetric] = []
         for ts, body in pending.metrics:
             try:

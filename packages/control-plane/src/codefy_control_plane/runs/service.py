@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
-from codefy_protocol.frames import Device
-from codefy_protocol.names import RunOptions
+import msgspec
 
 from codefy_control_plane.api.schemas import (
     ArtifactList,
@@ -18,38 +22,185 @@ from codefy_control_plane.api.schemas import (
     Slots,
     StoredArtifact,
 )
-from codefy_control_plane.runs.feed import Broadcast, Feed
+from codefy_control_plane.runs.console import AttributedOutput
+from codefy_control_plane.runs.errors import Refused
+from codefy_control_plane.runs.execution import AttemptRunner
+from codefy_control_plane.runs.feed import Broadcast, Feed, Page
+from codefy_control_plane.runs.live import LiveRun
+from codefy_control_plane.runs.local_devices import LocalDevices
 from codefy_control_plane.runs.ports import Workers
+from codefy_control_plane.runs.reading import RunReader, read_page, run_not_found
+from codefy_control_plane.runs.recovery import Found, find_left_runs, live_run, stored_placement
+from codefy_control_plane.runs.retention import delete_run, prune
+from codefy_control_plane.runs.submission import (
+    INTERACTIVE_LANE,
+    Submission,
+    check_submission,
+    run_id_maker,
+)
+from codefy_control_plane.runs.views import LiveView
+from codefy_control_plane.scheduling.limits import Limits
+from codefy_control_plane.scheduling.model import Placement
+from codefy_control_plane.scheduling.scheduler import Scheduler
 from codefy_control_plane.settings import Settings
-from codefy_control_plane.storage.attempts import AttemptRow
+from codefy_control_plane.storage.attempts import (
+    CANCELLED,
+    ENDED_STATUSES,
+    FAILED,
+    INTERRUPTED,
+    QUEUED,
+    RUNNING,
+    AttemptRow,
+    attempts_of_worker,
+    read_attempt,
+)
 from codefy_control_plane.storage.database import Database
+from codefy_control_plane.storage.runs import (
+    insert_run,
+    put_late_result,
+    read_run,
+    request_cancel,
+)
+from codefy_engine.nodes.registry import Registry, default_registry
+from codefy_protocol import reasons
+from codefy_protocol.frames import Device
+from codefy_protocol.names import LOCAL, RunOptions
+from codefy_protocol.reasons import reason
+
+logger = logging.getLogger("codefy.runs")
+
+ATTEMPTS_REMEMBERED = 1000
 
 
 class RunService:
-    """Everything about runs. Make it, call :meth:`attach` when there is a registry of workers, then :meth:`start`."""
+    """Everything about runs. Make it in the event loop, call :meth:`attach` when there is a registry of workers, then
+    :meth:`start`; :meth:`close` before the database is closed.
 
-    runs_changed: Broadcast
-    """Says that a run's row, queue position or progress changed."""
-    feed: Feed
+    Args:
+        registry: node types to check graphs against; those installed by default.
+        devices: what this machine offers.
+    """
 
-    def __init__(self, settings: Settings, database: Database) -> None:
-        raise NotImplementedError
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        *,
+        registry: Registry | None = None,
+        devices: LocalDevices | None = None,
+    ) -> None:
+        self.runs_changed = Broadcast()
+        """Says that a run's row, queue position or progress changed."""
+        self.feed = Feed(self._read_page)
+        self._settings = settings
+        self._database = database
+        self._registry = registry
+        self._devices = LocalDevices() if devices is None else devices
+        limits = Limits(
+            cpu=settings.max_concurrent_cpu,
+            accelerator=settings.max_concurrent_gpu,
+            overrides=settings.slot_overrides,
+        )
+        self._scheduler = Scheduler(limits)
+        self._runner = AttemptRunner(
+            settings, database, self.feed, registry=registry, changed=self.runs_changed.notify
+        )
+        self._reader = RunReader(database, self.feed, settings.runs_dir, self._live_view)
+        self._output = AttributedOutput()
+        self._new_run_id = run_id_maker()
+        self._live: dict[str, LiveRun] = {}
+        self._interactive: set[str] = set()
+        """Interactive runs that are going on or being submitted."""
+        self._attempts: dict[str, asyncio.Task[None]] = {}
+        self._worker_attempts: set[str] = set()
+        self._leftovers: set[asyncio.Task[Any]] = set()
+        """Executors that ignored their stop, and tasks that wait for them."""
+        self._pruning: asyncio.Task[None] | None = None
+        self._workers: Workers | None = None
+        self._closing = False
+
+    async def _read_page(self, run_id: str, events_after: int, metrics_after: int, limit: int) -> Page:
+        return await read_page(self._database, run_id, events_after, metrics_after, limit)
+
+    # ------------------------------------------------------------------ lifetime
 
     def attach(self, workers: Workers) -> None:
         """Let runs be placed on these workers. Call it before :meth:`start`."""
-        raise NotImplementedError
+        self._workers = workers
+        self._runner.workers = workers
 
     async def start(self) -> None:
         """Take over what an earlier process left (D-6) and begin to start runs."""
-        raise NotImplementedError
+        for warning in self._settings.warnings:
+            logger.warning("%s", warning.message)
+        for folder in (self._settings.runs_dir, self._settings.files_dir):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._output.install()
+        self._scheduler.set_local_devices(await self._devices.load())
+        keep, adopt = self._settings.queue_on_restart == "keep", self._workers is not None
+        left = await self._database.read(lambda c: find_left_runs(c, keep_queue=keep, adopt=adopt))
+        for found in left:
+            await self._take_over(found)
+        self.workers_changed()
+        self._prune()
+
+    async def _take_over(self, found: Found) -> None:
+        live = live_run(found.row)
+        if found.ends_as is not None:
+            why = None if found.ends_as == CANCELLED else reason(reasons.SERVER_RESTARTED)
+            await self._runner.end_unstarted(live, found.ends_as, why)
+            return
+        self._live[live.run_id] = live
+        if found.attempt is None:
+            self._scheduler.enqueue(live.request)
+            return
+        live.adopted = found.attempt
+        if live.cancel_requested:
+            live.request_stop()
+        placement = stored_placement(found.attempt)
+        self._scheduler.take(live.run_id, placement)
+        self._launch(live, placement)
 
     async def close(self) -> None:
         """End local runs as interrupted, leave worker runs for adoption, end every subscription."""
-        raise NotImplementedError
+        if self._closing:
+            return
+        self._closing = True
+        self._runner.closing.set()
+        for run_id in self._worker_attempts:
+            self._attempts[run_id].cancel()
+        for run_id in self._attempts.keys() - self._worker_attempts:
+            live = self._live[run_id]
+            live.interrupted = reason(reasons.SERVER_STOPPED)
+            live.request_stop()
+        await asyncio.gather(*self._attempts.values(), return_exceptions=True)
+        for live in list(self._live.values()):
+            await self._end_unreturned(live)
+        for task in (*self._leftovers, *(() if self._pruning is None else (self._pruning,))):
+            task.cancel()
+        await asyncio.gather(*self._leftovers, return_exceptions=True)
+        if self._pruning is not None:
+            await asyncio.gather(self._pruning, return_exceptions=True)
+        await self._devices.close()
+        self.feed.close()
+        self._output.remove()
+
+    async def _end_unreturned(self, live: LiveRun) -> None:
+        """A graceful stop ends the adopted runs whose worker never came back (D-6)."""
+        if live.adopted is None or live.recorder is None or live.recorder.returned:
+            return
+        if live.cancel_requested:
+            await self._runner.end_unstarted(live, CANCELLED)
+        else:
+            await self._runner.end_unstarted(live, INTERRUPTED, reason(reasons.SERVER_STOPPED))
 
     def workers_changed(self) -> None:
         """A worker came, went, or offers something else: look again at what waits. Call it in the event loop."""
-        raise NotImplementedError
+        if self._workers is not None:
+            self._scheduler.set_workers(self._workers.views())
+        self._schedule()
+
+    # ------------------------------------------------------------------ submission
 
     async def submit(self, graph: bytes, options: RunOptions, name: str = "") -> RunSubmitted:
         """Check and store a run, and start or queue it.
@@ -58,7 +209,118 @@ class RunService:
             Refused: 400 for what can never run (nothing is stored), 409 when the interactive lane is full, 503 while
                 the server stops.
         """
-        raise NotImplementedError
+        if self._closing:
+            raise Refused(503, reason(reasons.SHUTTING_DOWN))
+        registry = self._registry
+        submission = await asyncio.to_thread(
+            lambda: check_submission(graph, options, name, registry or default_registry())
+        )
+        run_id = self._new_run_id()
+        why = self._scheduler.refusal(submission.queued(run_id, 0))
+        if why is not None:
+            raise Refused(400, why)
+        if options.lane == INTERACTIVE_LANE:
+            return await self._submit_interactive(run_id, submission)
+        live = await self._store(run_id, submission)
+        self._scheduler.enqueue(live.request)
+        self._schedule()
+        position = self._scheduler.position(run_id)
+        return RunSubmitted(
+            run_id=run_id,
+            number=live.request.sequence,
+            status=RUNNING if position is None else QUEUED,
+            queue_key=submission.queue_key,
+            queue_position=position,
+        )
+
+    async def _submit_interactive(self, run_id: str, submission: Submission) -> RunSubmitted:
+        if len(self._interactive) >= self._settings.max_interactive:
+            raise Refused(409, reason(reasons.INTERACTIVE_BUSY, running=len(self._interactive)))
+        self._interactive.add(run_id)
+        try:
+            live = await self._store(run_id, submission)
+        except BaseException:
+            self._interactive.discard(run_id)
+            raise
+        # The canvas does not wait for a slot, and takes none.
+        devices = self._devices.identities(live.request.wanted)
+        self._launch(live, Placement(worker_id=LOCAL, devices=devices, slots=()))
+        return RunSubmitted(
+            run_id=run_id,
+            number=live.request.sequence,
+            status=RUNNING,
+            queue_key=submission.queue_key,
+            queue_position=None,
+        )
+
+    async def _store(self, run_id: str, submission: Submission) -> LiveRun:
+        row = submission.row(run_id, time.time())
+        number = await self._database.write(lambda connection: insert_run(connection, row))
+        live = LiveRun(
+            submission.queued(run_id, number),
+            name=submission.name or submission.graph_name,
+            graph_hash=submission.graph_hash,
+            lane=submission.options.lane,
+            options=submission.options,
+        )
+        self._live[run_id] = live
+        return live
+
+    # ------------------------------------------------------------------ execution
+
+    def _schedule(self) -> None:
+        if not self._closing:
+            for start in self._scheduler.starts():
+                self._launch(self._live[start.run_id], start.placement)
+        self.runs_changed.notify()
+
+    def _launch(self, live: LiveRun, placement: Placement) -> None:
+        if self._closing:
+            return  # the row says that it waits; the next start decides
+        if not placement.local:
+            self._worker_attempts.add(live.run_id)
+        self._attempts[live.run_id] = asyncio.create_task(
+            self._execute(live, placement), name=f"run-{live.run_id}"
+        )
+
+    async def _execute(self, live: LiveRun, placement: Placement) -> None:
+        run_id = live.run_id
+        leftover: asyncio.Task[Any] | None = None
+        ended = False
+        try:
+            leftover = await self._runner.execute(live, placement)
+            ended = True
+        except Exception:
+            logger.exception("run %s could not be executed", run_id)
+            if not self._closing:
+                why = reason(reasons.INTERNAL_ERROR, error_id=run_id)
+                await self._runner.end_unstarted(live, FAILED, why)
+                ended = True
+        finally:
+            self._attempts.pop(run_id, None)
+            self._worker_attempts.discard(run_id)
+            self._interactive.discard(run_id)
+            if ended:
+                self._live.pop(run_id, None)
+        if leftover is not None and not self._closing:
+            self._keep(self._free_slots_after(leftover, run_id))
+        else:
+            self._scheduler.release(run_id)
+        self._schedule()
+        self._prune()
+
+    async def _free_slots_after(self, leftover: asyncio.Task[Any], run_id: str) -> None:
+        """Keep the slots of a run that ignored its stop until its thread has ended (L-4)."""
+        await asyncio.wait((leftover,))
+        self._scheduler.release(run_id)
+        self._schedule()
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._leftovers.add(task)
+        task.add_done_callback(self._leftovers.discard)
+
+    # ------------------------------------------------------------------ cancel and delete
 
     async def cancel(self, run_id: str) -> RunCancelled:
         """Stop a run. The wish is stored before this returns.
@@ -66,50 +328,118 @@ class RunService:
         Raises:
             Refused: 404, or 409 when the run has ended.
         """
-        raise NotImplementedError
+        live = self._live.get(run_id)
+        if live is not None and self._scheduler.remove(run_id):
+            # It waits, and from here on cannot start: end it at once.
+            live.cancel_requested = True
+            self._live.pop(run_id, None)
+            await self._runner.end_unstarted(live, CANCELLED)
+            self._schedule()
+            return RunCancelled(run_id=run_id, status=CANCELLED, cancel_requested=True)
+        stored = await self._database.write(lambda connection: request_cancel(connection, run_id))
+        row = await self._database.read(lambda connection: read_run(connection, run_id))
+        if row is None:
+            raise run_not_found(run_id)
+        if not stored:
+            raise Refused(409, reason(reasons.RUN_ENDED, run_id=run_id, status=row.status))
+        if live is not None:
+            live.cancel_requested = True
+            live.request_stop()
+        self.runs_changed.notify()
+        return RunCancelled(run_id=run_id, status=row.status, cancel_requested=True)
 
     async def delete(self, run_id: str) -> None:
         """Delete an ended run with everything it stored. Raises Refused: 404, or 409 while it is live."""
-        raise NotImplementedError
+        row = await self._database.read(lambda connection: read_run(connection, run_id))
+        if row is None:
+            raise run_not_found(run_id)
+        if row.status not in ENDED_STATUSES:
+            raise Refused(409, reason(reasons.RUN_ACTIVE, run_id=run_id, status=row.status))
+        await delete_run(self._database, run_id, self._reader.run_dir(run_id))
+        self.runs_changed.notify()
 
-    async def list_runs(self, limit: int = 50, cursor: str | None = None, status: str | None = None) -> RunList:
+    def _prune(self) -> None:
+        if self._closing or (self._pruning is not None and not self._pruning.done()):
+            return
+        self._pruning = asyncio.create_task(self._prune_now())
+
+    async def _prune_now(self) -> None:
+        keep = self._settings.retention_keep_last
+        try:
+            if await prune(self._database, self._settings.runs_dir, keep):
+                self.runs_changed.notify()
+        except Exception:
+            logger.exception("old runs could not be deleted; the next end of a run tries again")
+
+    # ------------------------------------------------------------------ reading
+
+    def _live_view(self, run_id: str) -> LiveView | None:
+        live = self._live.get(run_id)
+        if live is None:
+            return None
+        recorder = live.recorder
+        return LiveView(
+            queue_position=self._scheduler.position(run_id),
+            queue_reason=self._scheduler.reason(run_id),
+            progress=None if recorder is None else recorder.progress,
+            latest_metrics=None if recorder is None else recorder.latest_metrics,
+            cancel_requested=live.cancel_requested,
+        )
+
+    async def list_runs(
+        self, limit: int = 50, cursor: str | None = None, status: str | None = None
+    ) -> RunList:
         """Newest first. Raises Refused (400) for a cursor or status that is none."""
-        raise NotImplementedError
+        return await self._reader.list_runs(limit, cursor, status)
 
     async def get(self, run_id: str) -> RunDetail:
         """One run. Raises Refused (404)."""
-        raise NotImplementedError
+        return await self._reader.get(run_id)
 
     async def events(self, run_id: str, cursor: int = 0, limit: int = 1000, wait_s: float = 0.0) -> EventList:
         """Events after ``cursor``; waits up to ``wait_s`` for the first. Raises Refused (404)."""
-        raise NotImplementedError
+        return await self._reader.events(run_id, cursor, limit, wait_s)
 
     async def metrics(
         self, run_id: str, cursor: int = 0, limit: int = 1000, name: str | None = None
     ) -> MetricList:
         """Metric points after ``cursor``. Raises Refused (404)."""
-        raise NotImplementedError
+        return await self._reader.metrics(run_id, cursor, limit, name)
 
     async def artifacts(self, run_id: str) -> ArtifactList:
         """Files of a run. Raises Refused (404)."""
-        raise NotImplementedError
+        return await self._reader.artifacts(run_id)
 
     async def artifact_file(self, run_id: str, artifact_id: int) -> tuple[Path, StoredArtifact]:
         """Where the file lies. Raises Refused: 404, or 410 when the file is gone."""
-        raise NotImplementedError
+        return await self._reader.artifact_file(run_id, artifact_id)
 
     def log_path(self, run_id: str) -> Path:
         """``output.log`` of a run; it may not exist. Check the run with :meth:`get` first."""
-        raise NotImplementedError
+        return self._reader.log_path(run_id)
 
     def local_devices(self) -> tuple[Device, ...]:
-        """What this machine offers, listed at :meth:`start`."""
-        raise NotImplementedError
+        """What this machine offers, a few seconds old at most while it is asked for."""
+        return self._devices.latest()
 
     def slots(self, worker_id: str, device: str) -> Slots:
         """Limit and users of a slot; ``worker_id`` is ``local`` for the server."""
-        raise NotImplementedError
+        slot = (worker_id, device)
+        users = self._scheduler.users(slot)
+        return Slots(limit=self._scheduler.limits.of(slot), used=len(users), run_ids=list(users))
 
     async def attempts_of(self, worker_id: str) -> list[AttemptRow]:
         """The newest attempts that were placed on a worker, with recorded seq and status, newest first."""
-        raise NotImplementedError
+        return await self._database.read(lambda c: attempts_of_worker(c, worker_id, ATTEMPTS_REMEMBERED))
+
+    async def late_result(self, run_id: str, attempt: int, seq: int, body: bytes) -> None:
+        """A worker reports the end of a run that had ended here: keep it beside the run (D-4)."""
+        row = await self._database.read(lambda connection: read_attempt(connection, run_id, attempt))
+        if row is None or seq <= row.recorded_seq:
+            return
+        try:
+            msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            logger.warning("run %s: its late result cannot be read", run_id)
+            return
+        await self._database.write(lambda connection: put_late_result(connection, run_id, body))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+
 from codefy_protocol.frames import DeviceIdentity
 from codefy_protocol.names import LOCAL
 from codefy_protocol.reasons import Reason

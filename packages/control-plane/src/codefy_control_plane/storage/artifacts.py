@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 
 import msgspec
-from codefy_protocol.bodies import ArtifactBody
-from codefy_protocol.envelope import encode_body
 
 from codefy_control_plane.api.schemas import StoredArtifact
+from codefy_protocol.bodies import ArtifactBody
+from codefy_protocol.envelope import encode_body
 
 _COLUMNS = "artifact_id, kind, name, path, node_id, size, sha256, media_type, backend, meta, created_at"
 

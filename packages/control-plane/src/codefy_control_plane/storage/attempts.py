@@ -10,12 +10,12 @@ import sqlite3
 from collections.abc import Sequence
 
 import msgspec
-from codefy_protocol.bodies import ArtifactBody
-from codefy_protocol.frames import DeviceIdentity
 
 from codefy_control_plane.storage.artifacts import insert_artifacts
 from codefy_control_plane.storage.events import NewEvent, insert_events
-from codefy_control_plane.storage.metrics import NewMetric, insert_metrics
+from codefy_control_plane.storage.metrics import NewMetric, insert_metrics, latest_metrics
+from codefy_protocol.bodies import ArtifactBody
+from codefy_protocol.frames import DeviceIdentity
 
 QUEUED = "queued"
 RUNNING = "running"
@@ -77,8 +77,8 @@ class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
     event: NewEvent
     error: bytes | None = None
     peak_memory: bytes | None = None
-    latest_metrics: bytes = b"{}"
-    """A JSON object: the last value of every metric."""
+    latest_metrics: bytes | None = None
+    """A JSON object: the last value of every metric; ``None`` has it read from the stored points."""
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +183,9 @@ def end_run(
     of the current attempt, or because the run has ended already.
     """
     recorded = None if batch is None else record_batch(connection, batch)
+    latest = end.latest_metrics
+    if latest is None:
+        latest = msgspec.json.encode(latest_metrics(connection, run_id))
     row = connection.execute(
         "UPDATE exec_runs SET status = ?, ended_at = ?, error = ?, peak_memory = ?, latest_metrics = ?,"
         f" event_count = event_count + 1 WHERE run_id = ? AND status IN {_LIVE} RETURNING event_count, metric_count",
@@ -191,7 +194,7 @@ def end_run(
             end.at,
             None if end.error is None else end.error.decode(),
             None if end.peak_memory is None else end.peak_memory.decode(),
-            end.latest_metrics.decode(),
+            latest.decode(),
             run_id,
         ),
     ).fetchone()

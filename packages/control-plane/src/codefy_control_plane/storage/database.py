@@ -145,7 +145,7 @@ class Database:
         connection.execute("SAVEPOINT command")
         try:
             command.result = command.fn(connection)
-        except BaseException as error:  # noqa: BLE001 - it belongs to whoever awaits the command
+        except BaseException as error:  # it belongs to whoever awaits the command
             command.error = error
             connection.execute("ROLLBACK TO command")
         connection.execute("RELEASE command")

@@ -39,7 +39,8 @@ def read_events(connection: sqlite3.Connection, run_id: str, after: int, limit: 
         (run_id, after, limit),
     )
     return [
-        StoredEvent(cursor=cursor, type=kind, ts=ts, payload=msgspec.Raw(body)) for cursor, kind, ts, body in rows
+        StoredEvent(cursor=cursor, type=kind, ts=ts, payload=msgspec.Raw(body))
+        for cursor, kind, ts, body in rows
     ]
 
 

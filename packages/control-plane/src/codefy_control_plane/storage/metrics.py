@@ -5,9 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from codefy_protocol.envelope import JsonNumber
-
 from codefy_control_plane.api.schemas import StoredMetric
+from codefy_protocol.envelope import JsonNumber
 
 NewMetric = tuple[str, JsonNumber, int, float | None, str, str, float]
 """Name, value, step, epoch, scope, node id, Unix seconds."""
@@ -15,7 +14,9 @@ NewMetric = tuple[str, JsonNumber, int, float | None, str, str, float]
 _COLUMNS = "name, value, step, epoch, scope, node_id, ts"
 
 
-def insert_metrics(connection: sqlite3.Connection, run_id: str, last: int, points: Sequence[NewMetric]) -> None:
+def insert_metrics(
+    connection: sqlite3.Connection, run_id: str, last: int, points: Sequence[NewMetric]
+) -> None:
     """Store ``points`` so that the last one has the cursor ``last``."""
     first = last - len(points) + 1
     connection.executemany(
