@@ -12,6 +12,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
+from websockets.typing import Origin
 
 from codefy_control_plane.server import Server
 
@@ -235,13 +236,19 @@ async def test_socket_without_token_is_told_why_by_its_close_code(server: Server
 
 
 async def test_socket_of_another_origin_or_host_is_denied_before_it_opens(server: Server) -> None:
-    for headers, code in (
-        ({"origin": "http://evil.example.org"}, "origin_not_allowed"),
-        ({"host": "evil.example.org"}, "host_not_allowed"),
+    address = urlsplit(server.url)
+    for url, origin, code in (
+        (socket_url(server), "http://evil.example.org", "origin_not_allowed"),
+        ("ws://evil.example.org/ws/execution", None, "host_not_allowed"),
     ):
         with pytest.raises(InvalidStatus) as refused:
             async with connect(
-                socket_url(server), proxy=None, additional_headers={"x-codefy-token": server.token, **headers}
+                url,
+                proxy=None,
+                host=address.hostname,
+                port=address.port,
+                origin=Origin(origin) if origin else None,
+                additional_headers={"x-codefy-token": server.token},
             ):
                 pass
         assert refused.value.response.status_code == 403

@@ -78,7 +78,7 @@ class RunSummary(msgspec.Struct, kw_only=True):
     ended_at: float | None = None
     last_heard_at: float | None = None
     error: RunError | None = None
-    progress: msgspec.Raw = msgspec.Raw(b"null")
+    progress: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     """Payload of the latest ``node_progress`` event of a live run (see ``events``), else null."""
     latest_metrics: dict[str, JsonNumber] = {}
     """Last value per metric name."""

@@ -1,0 +1,108 @@
+"""Graphs, examples and the node catalog over HTTP."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+
+VALID = {
+    "format_version": 1,
+    "name": "wine",
+    "nodes": [
+        {
+            "id": "d",
+            "type": "SklearnDataset",
+            "position": {"x": 0, "y": 0},
+            "data": {"params": {"name": "wine"}},
+        }
+    ],
+    "edges": [],
+}
+
+
+async def test_validation_names_all_problems_at_once(client: httpx.AsyncClient) -> None:
+    broken = {
+        "format_version": 1,
+        "nodes": [
+            {"id": "a", "type": "NoSuchNode", "position": {"x": 0, "y": 0}, "data": {"params": {}}},
+            {
+                "id": "b",
+                "type": "SklearnDataset",
+                "position": {"x": 0, "y": 0},
+                "data": {"params": {"name": "no"}},
+            },
+        ],
+        "edges": [{"source": "b", "sourceHandle": "dataset", "target": "zz", "targetHandle": "in"}],
+    }
+    answer = (await client.post("/api/graphs/validate", json={"graph": broken})).json()
+    assert answer["valid"] is False
+    assert {problem["code"] for problem in answer["problems"]} >= {"unknown_node_type", "param_invalid"}
+    for problem in answer["problems"]:
+        assert set(problem) == {"message", "code", "node_id", "params"}
+    assert (await client.post("/api/graphs/validate", json={"graph": VALID})).json() == {
+        "valid": True,
+        "problems": [],
+    }
+    no_graph = (await client.post("/api/graphs/validate", json={"graph": 5})).json()
+    assert [problem["code"] for problem in no_graph["problems"]] == ["graph_not_a_graph"]
+
+
+async def test_examples_are_valid_and_open(client: httpx.AsyncClient) -> None:
+    examples = (await client.get("/api/examples")).json()["examples"]
+    assert "digits-cnn" in {example["name"] for example in examples}
+    for example in examples:
+        opened = (await client.get(f"/api/examples/{example['name']}")).json()
+        answer = await client.post("/api/graphs/validate", json={"graph": opened["graph"]})
+        assert answer.json() == {"valid": True, "problems": []}
+    missing = await client.get("/api/examples/..%2Fpyproject")
+    assert missing.status_code == 404
+
+
+async def test_save_open_change_delete(client: httpx.AsyncClient) -> None:
+    url = "/api/graphs/我的 graph"
+    assert (await client.get(url)).status_code == 404
+    unknown = {**VALID, "note": {"kept": True}}
+    created = await client.put(url, json={"graph": unknown, "base_revision": 0})
+    assert (created.status_code, created.json()["revision"]) == (200, 1)
+    assert created.json()["graph"]["note"] == {"kept": True}
+    conflict = await client.put(url, json={"graph": VALID, "base_revision": 7})
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "graph_changed")
+    assert conflict.json()["params"]["revision"] == 1
+    listed = (await client.get("/api/graphs")).json()["graphs"]
+    assert [(graph["name"], graph["node_count"]) for graph in listed] == [("我的 graph", 1)]
+    assert (await client.delete(url)).status_code == 204
+    assert (await client.delete(url)).json()["code"] == "graph_not_found"
+
+
+async def test_what_cannot_be_saved(client: httpx.AsyncClient) -> None:
+    no_graph = await client.put("/api/graphs/x", json={"graph": [1]})
+    assert (no_graph.status_code, no_graph.json()["code"]) == (400, "graph_not_a_graph")
+    assert no_graph.json()["problems"]
+    bad_name = await client.put("/api/graphs/.x", json={"graph": VALID})
+    assert (bad_name.status_code, bad_name.json()["code"]) == (400, "invalid_name")
+    assert (await client.get("/api/graphs")).json() == {"graphs": []}
+
+
+async def test_node_catalog(client: httpx.AsyncClient) -> None:
+    catalog = (await client.get("/api/nodes")).json()
+    assert catalog["failures"] == []
+    assert len(catalog["catalog_hash"]) == 64
+    types = {node["type"]: node for node in catalog["nodes"]}
+    assert "TrainingLoop" in types
+    assert (await client.get("/api/nodes/TrainingLoop")).json() == types["TrainingLoop"]
+    missing = await client.get("/api/nodes/TrainingLop")
+    assert missing.status_code == 404
+    assert "TrainingLoop" in json.dumps(missing.json())
+
+
+async def test_workers_and_devices(client: httpx.AsyncClient) -> None:
+    workers = (await client.get("/api/workers")).json()["workers"]
+    assert [worker["worker_id"] for worker in workers] == ["local"]
+    devices = (await client.get("/api/system/devices")).json()["devices"]
+    assert devices[0]["device"]["name"] == "cpu"
+    assert devices == workers[0]["devices"]
+    assert devices[0]["slots"]["used"] == 0
+    for action in ("drain", "undrain"):
+        response = await client.post(f"/api/workers/nobody/{action}")
+        assert (response.status_code, response.json()["code"]) == (404, "unknown_worker")
