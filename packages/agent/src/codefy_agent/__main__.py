@@ -1,0 +1,3 @@
+from codefy_agent.cli import main
+
+main()
