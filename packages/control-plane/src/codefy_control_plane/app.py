@@ -11,7 +11,8 @@ from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp
 
 from codefy_control_plane.access import Access, HostPolicy
-from codefy_control_plane.api import about, graphs, nodes, run_files, runs, workers
+from codefy_control_plane.api import about, graphs, nodes, run_files, runs
+from codefy_control_plane.api import workers as workers_api
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.execution_socket import ExecutionSocket
 from codefy_control_plane.api.middleware import WORKER_SOCKET_PATH, AnswerHeaders, BodyLimit, Errors, Guards
@@ -24,7 +25,7 @@ from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
-from codefy_engine.nodes.registry import default_registry
+from codefy_engine.nodes.registry import Registry, default_registry
 from codefy_protocol.machine.identity import machine_id
 
 API_ROUTES: tuple[ApiRoute, ...] = (
@@ -55,10 +56,10 @@ API_ROUTES: tuple[ApiRoute, ...] = (
         produces="application/octet-stream",
     ),
     ApiRoute("GET", "/api/runs/{run_id}/log", run_files.read_log, errors=(404,), produces="text/plain"),
-    ApiRoute("GET", "/api/workers", workers.list_workers),
-    ApiRoute("POST", "/api/workers/{worker_id}/drain", workers.drain_worker, errors=(404,)),
-    ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers.undrain_worker, errors=(404,)),
-    ApiRoute("GET", "/api/system/devices", workers.list_devices),
+    ApiRoute("GET", "/api/workers", workers_api.list_workers),
+    ApiRoute("POST", "/api/workers/{worker_id}/drain", workers_api.drain_worker, errors=(404,)),
+    ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers_api.undrain_worker, errors=(404,)),
+    ApiRoute("GET", "/api/system/devices", workers_api.list_devices),
 )
 
 _PUBLIC = frozenset((route.method, route.path) for route in API_ROUTES if route.public)
@@ -69,27 +70,34 @@ def _is_public(method: str, path: str) -> bool:
 
 
 @asynccontextmanager
-async def running_services(settings: Settings) -> AsyncGenerator[Context]:
+async def running_services(settings: Settings, registry: Registry | None = None) -> AsyncGenerator[Context]:
     """Storage, runs and workers, from started to ended in an orderly way."""
-    machine, _ = await asyncio.gather(asyncio.to_thread(machine_id), asyncio.to_thread(default_registry))
+    machine = await asyncio.to_thread(machine_id)
+    if registry is None:
+        registry = await asyncio.to_thread(default_registry)
     database = await Database.open(settings.database_path)
     try:
-        service = RunService(settings, database)
-        registry = WorkerRegistry(
-            settings, machine_id=machine, on_change=service.workers_changed, slots=service.slots
+        service = RunService(settings, database, registry=registry)
+        workers = WorkerRegistry(
+            settings,
+            machine_id=machine,
+            on_change=service.workers_changed,
+            slots=service.slots,
+            late_result=service.late_result,
         )
-        service.attach(registry)
+        service.attach(workers)
         await service.start()
         try:
             yield Context(
                 settings=settings,
                 service=service,
-                workers=registry,
+                workers=workers,
+                registry=registry,
                 graphs=GraphStore(settings.graphs_dir),
                 examples=ExampleStore(),
             )
         finally:
-            await registry.close()
+            await workers.close()
             await service.close()
     finally:
         await database.close()

@@ -23,6 +23,7 @@ from codefy_control_plane.access import Access, HostPolicy, TokenFileUnreadable,
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.app import create_app, running_services
 from codefy_control_plane.settings import Settings
+from codefy_engine.nodes.registry import Registry
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what a bind to all addresses is reached by
 GRACEFUL_S = 2.0
@@ -44,10 +45,14 @@ class Server:
     """A control plane on a socket, from ``async with`` entered to left.
 
     Entering returns when it listens. Leaving closes the sockets first, then ends runs and storage.
+
+    Args:
+        registry: node types to use instead of those installed.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, registry: Registry | None = None) -> None:
         self.settings = settings
+        self._registry = registry
         self.url = ""
         """Such as ``http://127.0.0.1:8000``, known once entered."""
         self.token = ""
@@ -93,7 +98,7 @@ class Server:
         listener = bind(settings.host, settings.port)
         self._stack.callback(listener.close)
         self.url = url_of(listener)
-        self.context = await self._stack.enter_async_context(running_services(settings))
+        self.context = await self._stack.enter_async_context(running_services(settings, self._registry))
         app = create_app(self.context, Access(self.token), HostPolicy(settings.host, settings.allowed_hosts))
         hypercorn_limits.apply()
         config = _hypercorn_config(settings, listener)

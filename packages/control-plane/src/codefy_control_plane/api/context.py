@@ -14,6 +14,7 @@ from codefy_control_plane.graphs import GraphStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.workers.registry import WorkerRegistry
+from codefy_engine.nodes.registry import Registry
 from codefy_protocol import reasons
 
 T = TypeVar("T")
@@ -24,6 +25,8 @@ class Context:
     settings: Settings
     service: RunService
     workers: WorkerRegistry
+    registry: Registry
+    """Node types of this server."""
     graphs: GraphStore
     examples: ExampleStore
     started_at: float = field(default_factory=time.time)

@@ -18,19 +18,19 @@ from codefy_control_plane.api.schemas import (
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.graph.validation import validate_graph
-from codefy_engine.nodes.registry import default_registry
+from codefy_engine.nodes.registry import Registry
 from codefy_protocol.reasons import Reason
 
 
-async def validate(body: ValidateGraph) -> GraphValidation:
+async def validate(context: Context, body: ValidateGraph) -> GraphValidation:
     """All problems of a graph at once; nothing is stored or run."""
-    problems = await asyncio.to_thread(_problems, bytes(body.graph))
+    problems = await asyncio.to_thread(_problems, bytes(body.graph), context.registry)
     return GraphValidation(valid=not problems, problems=problems)
 
 
-def _problems(graph: bytes) -> list[GraphProblem]:
+def _problems(graph: bytes, registry: Registry) -> list[GraphProblem]:
     try:
-        return validate_graph(parse_graph(graph), default_registry())
+        return validate_graph(parse_graph(graph), registry)
     except GraphInvalid as error:
         return error.problems
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.problems import api_error
 from codefy_control_plane.api.schemas import NodeList
 from codefy_engine.nodes.definition import NodeDefinition
-from codefy_engine.nodes.registry import default_registry
 from codefy_protocol import reasons
 
 
@@ -17,9 +17,9 @@ def _failure(entry: Any) -> dict[str, str]:
     return {name: str(value) for name, value in msgspec.to_builtins(entry).items()}
 
 
-async def list_nodes() -> NodeList:
+async def list_nodes(context: Context) -> NodeList:
     """Every node type that is installed, and what could not be loaded."""
-    registry = default_registry()
+    registry = context.registry
     return NodeList(
         catalog_hash=registry.catalog_hash,
         nodes=registry.definitions(),
@@ -27,9 +27,9 @@ async def list_nodes() -> NodeList:
     )
 
 
-async def show_node(type: str) -> NodeDefinition:
+async def show_node(context: Context, type: str) -> NodeDefinition:
     """One node type."""
-    registry = default_registry()
+    registry = context.registry
     found = registry.find(type)
     if found is None:
         close = registry.suggest(type)
