@@ -165,8 +165,6 @@ def parse_graph(data: bytes) -> GraphDocument:
         raw: Any = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise GraphInvalid([_not_json(data, str(error))]) from None
-    except UnicodeDecodeError as error:
-        raise GraphInvalid([_not_json(data, f"{error.reason} (byte {error.start})")]) from None
     except RecursionError:
         raise GraphInvalid([_not_a_graph("$", "its parts are nested too deep")]) from None
     return graph_from_builtins(raw)
@@ -285,6 +283,11 @@ def _deeper_than(value: Any, limit: int) -> bool:
 def _not_json(data: bytes, text: str) -> GraphProblem:
     found = _BYTE_POSITION.search(text)
     offset = int(found[1]) if found else len(data)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        # msgspec does not say where.
+        offset = min(offset, error.start)
     before = data[:offset]
     line = before.count(b"\n") + 1
     column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
