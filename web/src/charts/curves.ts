@@ -86,12 +86,13 @@ export function curvesOf(
   startedAt: number | null,
   label: (part: string) => string,
 ): Curve[] {
+  // The mean over an epoch says nothing that the points of its steps, smoothed, do not.
   const perStep = new Set(
     series.filter((one) => one.scope === "step").map((one) => `${one.nodeId}/${one.name}`),
   );
-  const shown = series.filter(
-    (one) => one.length > 0 && (one.scope === "step" || !perStep.has(`${one.nodeId}/${one.name}`)),
-  );
+  const repeats = (one: Series) =>
+    one.scope === "epoch" && perStep.has(`${one.nodeId}/${one.name.replace(/^train_/, "")}`);
+  const shown = series.filter((one) => one.length > 0 && !repeats(one));
   const origin = startedAt ?? Math.min(...shown.map((one) => one.times[0] as number));
   const known = axis === "epoch" ? epochsByStep(series) : { steps: [], epochs: [] };
   const groups = new Map<string, { series: Series; part: string }[]>();

@@ -1,5 +1,6 @@
 import { useDeferredValue, useEffect, useMemo, useRef } from "react";
 import { Button as AriaButton } from "react-aria-components/Button";
+import { Group } from "react-aria-components/Group";
 import { Input } from "react-aria-components/Input";
 import { SearchField } from "react-aria-components/SearchField";
 import { useTranslation } from "react-i18next";
@@ -74,7 +75,7 @@ export default function RunsPage() {
             </AriaButton>
           )}
         </SearchField>
-        <div className="row" role="group" aria-label={t("filterLabel")}>
+        <Group className="row" aria-label={t("filterLabel")}>
           <Chip label={t("all")} count={all} on={status === null} onPress={() => set("status", "")} />
           {CHIPS.filter(
             (chip) => chip.always || chip.status === status || (list.counts[chip.status] ?? 0) > 0,
@@ -87,7 +88,7 @@ export default function RunsPage() {
               onPress={() => set("status", chip.status === status ? "" : chip.status)}
             />
           ))}
-        </div>
+        </Group>
       </div>
       <Body list={list} text={text} all={all} onShowAll={() => setSearch({})} />
     </main>
