@@ -8,9 +8,15 @@ export default defineConfig({
   plugins: [react()],
   server: {
     host: "127.0.0.1",
+    // The server answers its own pages only, so forwarded requests say that they come from one.
     proxy: {
-      "/api": { target: server, changeOrigin: true },
-      "/ws": { target: server.replace(/^http/, "ws"), ws: true, changeOrigin: true },
+      "/api": { target: server, changeOrigin: true, headers: { origin: server } },
+      "/ws": {
+        target: server.replace(/^http/, "ws"),
+        ws: true,
+        changeOrigin: true,
+        headers: { origin: server },
+      },
     },
   },
   build: {
