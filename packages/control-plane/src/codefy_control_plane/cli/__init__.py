@@ -26,7 +26,22 @@ class LazyCommand:
 
 
 COMMANDS: dict[str, LazyCommand] = {
+    "demo": LazyCommand(
+        "codefy_control_plane.cli.demo:demo",
+        "Start a server and a worker, train the digits model on the worker, and show it in the browser.",
+    ),
+    "graph": LazyCommand(
+        "codefy_control_plane.cli.graph:graph", "Check graph files, and execute them without a server."
+    ),
+    "nodes": LazyCommand("codefy_control_plane.cli.nodes:nodes", "The node types that graphs are made of."),
+    "run": LazyCommand(
+        "codefy_control_plane.cli.run:run", "Queue GRAPH (a graph file) and watch it until it ends."
+    ),
+    "runs": LazyCommand("codefy_control_plane.cli.runs:runs", "Look at runs, and stop them."),
     "serve": LazyCommand("codefy_control_plane.cli.serve:serve", "Start the server and its web UI."),
+    "worker": LazyCommand(
+        "codefy_control_plane.cli.worker:worker", "See the workers, and stop or allow new runs on them."
+    ),
 }
 
 

@@ -55,8 +55,9 @@ def serve(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    # httpx and others say at INFO what we do not need to know.
     logging.getLogger("codefy").setLevel(logging.INFO)
+    # Hypercorn greets at INFO with an address of its own.
+    logging.getLogger("codefy.http").setLevel(logging.WARNING)
     try:
         settings = load_settings(host=host, port=port, data_dir=data_dir)
     except BadSetting as error:
