@@ -1,3 +1,149 @@
-export default function CanvasPage(_: { name?: string }) {
-  return <main className="page" />;
+import { ReactFlowProvider } from "@xyflow/react";
+import { useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Redirect } from "wouter";
+import { ApiProblem, useGraphs, useNodes } from "../api";
+import { Button } from "../ui/Button";
+import "./canvas.css";
+import { Dock } from "./dock/Dock";
+import { KeysDialog } from "./KeysDialog";
+import { Library } from "./Library";
+import { catalogOf } from "./model/catalog";
+import { NotAGraph } from "./model/document";
+import { Notice } from "./Notice";
+import { NodePanel } from "./panel/NodePanel";
+import { QueueDialog } from "./QueueDialog";
+import { Stage } from "./Stage";
+import { Strip } from "./Strip";
+import { type Editor, EditorContext } from "./store/editor";
+import type { GraphStore } from "./store/graph-store";
+import { openGraph } from "./store/open-graphs";
+import { RunProvider, useFollowedRun } from "./store/run-view";
+import { useView } from "./store/view";
+import { TopBar } from "./TopBar";
+import { useShortcuts } from "./use-shortcuts";
+
+export default function CanvasPage({ name }: { name?: string }) {
+  return name === undefined ? <LastGraph /> : <OpenGraph key={name} name={name} />;
+}
+
+/** `/graphs` leads to the graph that was in front, else to the one saved last, else to a new one. */
+function LastGraph() {
+  const last = useView((state) => state.last);
+  const { data, isError } = useGraphs();
+  if (last !== null) return <Redirect to={`/graphs/${encodeURIComponent(last)}`} replace />;
+  if (data === undefined && !isError) return <Waiting />;
+  const name = data?.graphs[0]?.name ?? "untitled";
+  return <Redirect to={`/graphs/${encodeURIComponent(name)}`} replace />;
+}
+
+function OpenGraph({ name }: { name: string }) {
+  const nodes = useNodes();
+  const [store, setStore] = useState<GraphStore | null>(null);
+  const [problem, setProblem] = useState<unknown>(null);
+  const [attempt, setAttempt] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt opens it again
+  useEffect(() => {
+    const abort = new AbortController();
+    setProblem(null);
+    openGraph(name, abort.signal).then(
+      (opened) => {
+        setStore(opened);
+        useView.getState().showTab(name);
+      },
+      (error: unknown) => {
+        if (!abort.signal.aborted) setProblem(error);
+      },
+    );
+    return () => abort.abort();
+  }, [name, attempt]);
+  const failure = problem ?? (nodes.data === undefined ? nodes.error : null);
+  const catalog = useMemo(() => catalogOf(nodes.data?.nodes ?? []), [nodes.data]);
+  const editor = useMemo(() => (store === null ? null : { store, catalog }), [store, catalog]);
+  if (failure !== null) {
+    return (
+      <NotOpened
+        problem={failure}
+        onRetry={() => {
+          void nodes.refetch();
+          setAttempt((before) => before + 1);
+        }}
+      />
+    );
+  }
+  if (editor === null || nodes.data === undefined) return <Waiting />;
+  return (
+    <EditorContext value={editor}>
+      <ReactFlowProvider>
+        <Workspace editor={editor} name={name} />
+      </ReactFlowProvider>
+    </EditorContext>
+  );
+}
+
+function Workspace({ name }: { editor: Editor; name: string }) {
+  const run = useFollowedRun();
+  const libraryOpen = useView((state) => state.libraryOpen);
+  useEffect(() => {
+    const before = document.title;
+    document.title = `${name} · Codefy`;
+    return () => {
+      document.title = before;
+    };
+  }, [name]);
+  return (
+    <RunProvider value={run}>
+      <Shortcuts />
+      <TopBar name={name} />
+      <div className="work">
+        {libraryOpen && <Library />}
+        <div className="work-middle">
+          <Notice />
+          <Stage name={name} />
+          <Dock />
+          <Strip />
+        </div>
+        <NodePanel />
+      </div>
+      <QueueDialog />
+      <KeysDialog />
+    </RunProvider>
+  );
+}
+
+function Shortcuts() {
+  useShortcuts();
+  return null;
+}
+
+function Waiting() {
+  const { t } = useTranslation("canvas");
+  return (
+    <div className="app-empty ink-3" role="status">
+      {t("opening")}
+    </div>
+  );
+}
+
+function NotOpened({ problem, onRetry }: { problem: unknown; onRetry: () => void }) {
+  const { t } = useTranslation("canvas");
+  const text =
+    problem instanceof NotAGraph
+      ? t("notAGraph", { at: problem.at })
+      : problem instanceof ApiProblem && problem.code === "unreachable"
+        ? t("unreachable")
+        : problem instanceof Error
+          ? problem.message
+          : String(problem);
+  return (
+    <main className="app-empty">
+      <div className="empty" role="alert">
+        <h2>{t("notOpened")}</h2>
+        <p>{text}</p>
+        <Button kind="primary" onPress={onRetry}>
+          {t("retry", { ns: "common" })}
+        </Button>
+      </div>
+    </main>
+  );
 }

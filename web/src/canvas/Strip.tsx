@@ -1,0 +1,139 @@
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { useConnectionState, useLive, useWorkers } from "../api";
+import { Button } from "../ui/Button";
+import { Icon } from "../ui/Icon";
+import { countText } from "./format";
+import { useEditor, useGraph } from "./store/editor";
+import { currentLevel } from "./store/graph-store";
+import { useRunView } from "./store/run-view";
+import { useView } from "./store/view";
+
+/** The last line: saved or not, how large, whether it can run, and what the machines are doing. */
+export function Strip() {
+  const { t } = useTranslation("canvas");
+  const level = useGraph(currentLevel);
+  const problems = useGraph((state) => state.problems.length);
+  const checked = useGraph((state) => state.checked);
+  const run = useRunView();
+  const nodes = useLive(run?.runId ?? null, (live) => live?.nodes);
+  const parameters = useMemo(
+    () =>
+      Object.values(nodes ?? {}).reduce(
+        (sum, node) =>
+          sum + Object.values(node.inner).reduce((all, layer) => all + (layer.parameters ?? 0), 0),
+        0,
+      ),
+    [nodes],
+  );
+  const size = [
+    t("nodeCount", { count: level.nodes.length }),
+    t("wireCount", { count: level.edges.length }),
+    parameters > 0 ? t("parameters", { count: parameters, text: countText(parameters) }) : "",
+  ].filter(Boolean);
+  return (
+    <footer className="strip">
+      <Saved />
+      <span>{size.join(" · ")}</span>
+      <button
+        type="button"
+        className="strip-button"
+        onClick={() => useView.getState().set({ dockOpen: true, dockTab: "problems" })}
+      >
+        {problems > 0 ? (
+          <span className="warn">
+            <Icon name="warning" size={14} />
+          </span>
+        ) : (
+          <Icon name={checked ? "succeeded" : "queued"} size={14} />
+        )}
+        {problems > 0 ? t("problemCount", { count: problems }) : t(checked ? "noProblems" : "checking")}
+      </button>
+      <span className="grow" />
+      <Connection />
+      <Fleet />
+    </footer>
+  );
+}
+
+function Saved() {
+  const { t } = useTranslation("canvas");
+  const { store } = useEditor();
+  const save = useGraph((state) => state.save);
+  const revision = useGraph((state) => state.revision);
+  const problem = useGraph((state) => state.saveProblem);
+  if (save === "failed" || save === "conflict") {
+    return (
+      <span className="strip-item" role="alert" title={problem ?? undefined}>
+        <span className="bad">
+          <Icon name="failed" size={14} />
+        </span>
+        {t(save === "failed" ? "saveFailed" : "saveConflict")}
+        {save === "conflict" && (
+          <Button
+            size="s"
+            kind="ghost"
+            onPress={() => store.getState().set({ save: "waiting", revision: null })}
+          >
+            {t("keepMine")}
+          </Button>
+        )}
+      </span>
+    );
+  }
+  if (save === "waiting" || save === "saving") {
+    return (
+      <span className="strip-item">
+        <Icon name="stale" size={14} />
+        {t("saving")}
+      </span>
+    );
+  }
+  return (
+    <span className="strip-item">
+      <span className="ok">
+        <Icon name="check" size={14} />
+      </span>
+      {save === "untouched" || revision === null ? t("unchanged") : t("savedRevision", { revision })}
+    </span>
+  );
+}
+
+function Connection() {
+  const { t } = useTranslation("canvas");
+  const state = useConnectionState();
+  if (state !== "waiting") return null;
+  return (
+    <span className="strip-item" role="status">
+      <span className="warn">
+        <Icon name="disconnected" size={14} />
+      </span>
+      {t("connectionLost")}
+    </span>
+  );
+}
+
+function Fleet() {
+  const { t } = useTranslation("canvas");
+  const { data } = useWorkers();
+  if (data === undefined) return null;
+  const count = (own: boolean) => {
+    let used = 0;
+    let limit = 0;
+    for (const worker of data.workers) {
+      if ((worker.worker_id === "local") !== own || worker.state !== "online") continue;
+      for (const device of worker.devices) {
+        used += device.slots.used;
+        limit += device.slots.limit;
+      }
+    }
+    return { used, limit };
+  };
+  const fleet = count(false);
+  return (
+    <>
+      <span>{t("serverSlots", count(true))}</span>
+      {fleet.limit > 0 && <span>{t("fleetSlots", fleet)}</span>}
+    </>
+  );
+}

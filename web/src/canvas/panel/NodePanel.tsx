@@ -1,0 +1,117 @@
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { useLive } from "../../api";
+import { Button, IconButton } from "../../ui/Button";
+import { Icon } from "../../ui/Icon";
+import { Menu } from "../../ui/Menu";
+import { Tabs } from "../../ui/Tabs";
+import { iconOf } from "../icons";
+import { duplicate } from "../model/commands";
+import { findNode, type GraphNode, nodeTitle, subgraphOf } from "../model/document";
+import { useEditor, useGraph } from "../store/editor";
+import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
+import { useRunView } from "../store/run-view";
+import { type PanelTab, useView } from "../store/view";
+import { useWords } from "../words";
+import { Help } from "./Help";
+import { Outputs } from "./Outputs";
+import { Parameters } from "./Parameters";
+
+/** Everything about the one selected node. */
+export function NodePanel() {
+  const id = useGraph((state) => (state.selection.length === 1 ? (state.selection[0] ?? null) : null));
+  const node = useGraph((state) => (id === null ? undefined : findNode(currentLevel(state), id)));
+  const open = useView((state) => state.panelOpen);
+  if (node === undefined || !open) return null;
+  return <Panel key={node.id} node={node} />;
+}
+
+function Panel({ node }: { node: GraphNode }) {
+  const { t } = useTranslation("canvas");
+  const { store, catalog } = useEditor();
+  const words = useWords();
+  const tab = useView((state) => state.panelTab);
+  const run = useRunView();
+  const definition = catalog.get(node.type);
+  const wired = useGraph(
+    (state) => currentLevel(state).edges.filter((edge) => edge.target === node.id).length,
+  );
+  const outputs = useLive(run?.runId ?? null, (live) => live?.nodes[node.id]?.outputs);
+  const count = Object.keys(outputs ?? {}).length;
+  const tabs = useMemo(
+    () => [
+      { id: "parameters" as const, label: t("tab.parameters") },
+      { id: "outputs" as const, label: t("tab.outputs"), count: count > 0 ? count : undefined },
+      { id: "help" as const, label: t("tab.help") },
+    ],
+    [t, count],
+  );
+  const copy = () => {
+    const state = store.getState();
+    const made = duplicate(documentOf(state), scopeOf(state), [node.id], { x: 32, y: 32 });
+    state.perform(made.command);
+    store.getState().select(made.ids);
+  };
+  const remove = () => {
+    const state = store.getState();
+    state.perform({ do: "remove", scope: scopeOf(state), nodes: [node.id], edges: [] });
+  };
+  const subgraph = subgraphOf(node);
+  const inputs = definition?.inputs.length ?? 0;
+  return (
+    <aside className="panel" aria-label={t("selectedNode")}>
+      <div className="panel-head">
+        <Icon name={iconOf(definition)} className="ink-2" />
+        <div className="grow">
+          <h2 className="clip">{nodeTitle(node, definition?.title)}</h2>
+          <p className="text-12 ink-3">
+            {definition === undefined
+              ? t("unknownType", { type: node.type })
+              : inputs === 0
+                ? words.category(definition.category)
+                : t("categoryWired", { category: words.category(definition.category), wired, count: inputs })}
+          </p>
+        </div>
+        <Menu
+          label={t("nodeActions")}
+          entries={[
+            { id: "copy", label: t("duplicate"), icon: "copy", keys: "Ctrl D", onAction: copy },
+            { id: "remove", label: t("delete"), icon: "trash", keys: "Del", onAction: remove },
+          ]}
+        >
+          <IconButton icon="more" size="s" label={t("nodeActions")} />
+        </Menu>
+        <IconButton
+          icon="close"
+          size="s"
+          label={t("closePanel")}
+          keys="P"
+          onPress={() => useView.getState().set({ panelOpen: false })}
+        />
+      </div>
+      <Tabs<PanelTab>
+        label={t("nodeTabs")}
+        className="panel-tabs"
+        headClassName="panel-tab-head"
+        panelClassName="panel-body"
+        tabs={tabs}
+        selected={tab}
+        onSelect={(panelTab) => useView.getState().set({ panelTab })}
+      >
+        {tab === "parameters" && <Parameters node={node} definition={definition} />}
+        {tab === "outputs" && <Outputs node={node} definition={definition} />}
+        {tab === "help" && <Help definition={definition} />}
+      </Tabs>
+      <div className="panel-foot">
+        {subgraph !== null && (
+          <Button icon="layers" onPress={() => store.getState().open({ node: node.id, subgraph })}>
+            {t("openLayers")}
+          </Button>
+        )}
+        <span className="grow" />
+        <IconButton icon="copy" label={t("duplicate")} keys="Ctrl D" onPress={copy} />
+        <IconButton icon="trash" label={t("delete")} keys="Del" onPress={remove} />
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,109 @@
+// The run that a graph shows, and what each node has to say about it.
+import { useQuery } from "@tanstack/react-query";
+import { createContext, useContext, useEffect, useMemo } from "react";
+import { ApiProblem, api, ENDED_STATUSES, keys, type NodeLive, useFollow, useLive } from "../../api";
+import type { RunDetail } from "../../api/types";
+import { isState, type StateName } from "../../ui/StateMark";
+import { changedSince } from "../model/changed";
+import { type GraphDocument, NotAGraph, readDocument } from "../model/document";
+import { useEditor, useGraph } from "./editor";
+import { documentOf } from "./graph-store";
+import { rememberRun } from "./runs";
+
+export interface RunView {
+  runId: string;
+  /** The run's row; `undefined` until it is here. */
+  row: RunDetail | undefined;
+  state: StateName;
+  /** Whether it has not ended. */
+  active: boolean;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** The document that ran. */
+  ran: GraphDocument | null;
+  /** Nodes that the run no longer speaks for. */
+  changed: ReadonlySet<string>;
+}
+
+const RunContext = createContext<RunView | null>(null);
+export const RunProvider = RunContext.Provider;
+
+/** The run in front, if the graph shows one. */
+export function useRunView(): RunView | null {
+  return useContext(RunContext);
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** Follows the graph's run. Used once, by the page. */
+export function useFollowedRun(): RunView | null {
+  const { store } = useEditor();
+  const runId = useGraph((state) => state.runId);
+  const doc = useGraph(documentOf);
+  useFollow(runId);
+  const { data: row, error } = useQuery({
+    queryKey: keys.run(runId ?? ""),
+    queryFn: ({ signal }) => api.run(runId ?? "", signal),
+    enabled: runId !== null,
+  });
+  const live = useLive(runId, (run) => run?.status ?? "waiting");
+  const startedAt = useLive(runId, (run) => run?.startedAt ?? null);
+  const endedAt = useLive(runId, (run) => run?.endedAt ?? null);
+  const gone = error instanceof ApiProblem && error.status === 404;
+  useEffect(() => {
+    if (!gone) return;
+    rememberRun(store.getState().name, null);
+    store.getState().set({ runId: null });
+  }, [gone, store]);
+
+  const graph = row?.graph;
+  const ran = useMemo(() => {
+    if (graph === undefined) return null;
+    try {
+      return readDocument(graph);
+    } catch (problem) {
+      if (problem instanceof NotAGraph) return null;
+      throw problem;
+    }
+  }, [graph]);
+  const state = stateOf(live, row);
+  const active = !ENDED_STATUSES.has(state);
+  const changed = useMemo(
+    () => (active || ran === null ? NOTHING : changedSince(ran, doc)),
+    [active, ran, doc],
+  );
+  return useMemo(
+    () => (runId === null || gone ? null : { runId, row, state, active, startedAt, endedAt, ran, changed }),
+    [runId, gone, row, state, active, startedAt, endedAt, ran, changed],
+  );
+}
+
+/** The events are quicker than the row, which alone knows “disconnected” and “interrupted”. */
+function stateOf(live: string, row: RunDetail | undefined): StateName {
+  if (ENDED_STATUSES.has(live) && isState(live)) return live;
+  const told = row?.status;
+  if (told !== undefined && isState(told) && (told !== "queued" || live === "waiting")) return told;
+  return live === "running" ? "running" : "queued";
+}
+
+export type NodeState = StateName | "resting" | "stale";
+
+export interface NodeView {
+  state: NodeState;
+  live: NodeLive | undefined;
+}
+
+/** State of a node of the graph's own level. */
+export function useNodeView(nodeId: string): NodeView {
+  const run = useRunView();
+  const live = useLive(run?.runId ?? null, (all) => all?.nodes[nodeId]);
+  return { state: nodeState(run, nodeId, live), live };
+}
+
+export function nodeState(run: RunView | null, nodeId: string, live: NodeLive | undefined): NodeState {
+  if (run === null) return "resting";
+  if (run.changed.has(nodeId)) return live === undefined ? "resting" : "stale";
+  if (live !== undefined) return live.status;
+  if (!run.active) return "resting";
+  return run.ran === null || run.ran.nodes.some((node) => node.id === nodeId) ? "queued" : "resting";
+}

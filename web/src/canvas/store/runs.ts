@@ -1,0 +1,38 @@
+// Which run a graph shows. It is remembered for this browser tab, so that a reload in mid-run finds it again.
+import { ApiProblem, api, ENDED_STATUSES } from "../../api";
+
+const KEY = "codefy.run.";
+
+function recall(name: string): string | null {
+  try {
+    return sessionStorage.getItem(KEY + name);
+  } catch {
+    return null;
+  }
+}
+
+export function rememberRun(name: string, runId: string | null): void {
+  try {
+    if (runId === null) sessionStorage.removeItem(KEY + name);
+    else sessionStorage.setItem(KEY + name, runId);
+  } catch {
+    // Storage may be blocked; the run is then found only while it is live.
+  }
+}
+
+/** The run to show for a graph just opened: the one this tab showed, else one of its runs that is going on. */
+export async function findRun(name: string): Promise<string | null> {
+  const known = recall(name);
+  try {
+    if (known !== null) {
+      const run = await api.run(known);
+      return run.run_id;
+    }
+    const list = await api.runs({ limit: 50, status: "running" });
+    const live = list.runs.find((run) => run.graph_name === name && !ENDED_STATUSES.has(run.status));
+    return live?.run_id ?? null;
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) rememberRun(name, null);
+    return null;
+  }
+}

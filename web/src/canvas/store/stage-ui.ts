@@ -1,0 +1,31 @@
+// What is open over the canvas right now; forgotten on reload.
+import { create } from "zustand";
+import type { Point } from "../model/document";
+import type { WireInHand } from "../model/search";
+
+export interface SearchRequest {
+  /** Where the new node is to stand, in window pixels; `null` for the middle of the canvas. */
+  at: Point | null;
+  wire: WireInHand | null;
+}
+
+interface StageUi {
+  search: SearchRequest | null;
+  queueOpen: boolean;
+  keysOpen: boolean;
+  /** Why the last run could not be started, until it is dismissed. */
+  notice: { tone: "bad" | "warn" | "live"; text: string; detail?: string } | null;
+  removeChosen: () => void;
+  openSearch(request: SearchRequest): void;
+  closeSearch(): void;
+}
+
+export const useStageUi = create<StageUi>()((set) => ({
+  search: null,
+  queueOpen: false,
+  keysOpen: false,
+  notice: null,
+  removeChosen: () => {},
+  openSearch: (search) => set({ search }),
+  closeSearch: () => set({ search: null }),
+}));

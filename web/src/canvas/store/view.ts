@@ -1,0 +1,52 @@
+// How the canvas page is arranged: remembered in the browser, the same for all graphs.
+import { create } from "zustand";
+import { persist } from "zustand/middleware";
+import type { CurveView } from "../../charts/Curves";
+
+export type DockTab = "curves" | "console" | "outputs" | "problems";
+export type PanelTab = "parameters" | "outputs" | "help";
+
+export const DOCK_LEAST = 140;
+
+interface ViewState {
+  tabs: readonly string[];
+  last: string | null;
+  dockOpen: boolean;
+  dockHeight: number;
+  dockTab: DockTab;
+  panelOpen: boolean;
+  panelTab: PanelTab;
+  libraryOpen: boolean;
+  curves: CurveView;
+  showTab(name: string): void;
+  closeTab(name: string): void;
+  set(change: Partial<Omit<ViewState, "showTab" | "closeTab" | "set">>): void;
+}
+
+export const useView = create<ViewState>()(
+  persist(
+    (set) => ({
+      tabs: [],
+      last: null,
+      dockOpen: true,
+      dockHeight: 248,
+      dockTab: "curves",
+      panelOpen: true,
+      panelTab: "parameters",
+      libraryOpen: false,
+      curves: { scale: "log", axis: "step", smoothing: 0.6 },
+      showTab: (name) =>
+        set((state) => ({
+          tabs: state.tabs.includes(name) ? state.tabs : [...state.tabs, name],
+          last: name,
+        })),
+      closeTab: (name) =>
+        set((state) => {
+          const tabs = state.tabs.filter((tab) => tab !== name);
+          return { tabs, last: state.last === name ? (tabs.at(-1) ?? null) : state.last };
+        }),
+      set: (change) => set(change),
+    }),
+    { name: "codefy.canvas", version: 1 },
+  ),
+);
