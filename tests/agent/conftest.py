@@ -96,25 +96,30 @@ class FakeControlPlane:
         try:
             async for message in socket:
                 assert isinstance(message, bytes)
-                for frame in decoder.decode(message):
-                    await self._take(socket, frame)
+                await self._take(socket, decoder.decode(message))
         except ConnectionClosed:
             pass
         finally:
             self.sockets.discard(socket)
             await self._notify()
 
-    async def _take(self, socket: ServerConnection, frame: Frame) -> None:
-        self.frames.append(frame)
-        if isinstance(frame, Hello):
-            self.hellos.append(frame)
-            answer = self.answer_hello(frame) if self.answer_hello else self._welcome(frame)
-            await socket.send(encode_message([answer]))
-        elif isinstance(frame, RunRecord):
-            key = (frame.run_id, frame.attempt)
-            self.records.setdefault(key, {})[frame.seq] = frame
-            if self.acks:
-                await socket.send(encode_message([Ack(run_id=key[0], attempt=key[1], seq=frame.seq)]))
+    async def _take(self, socket: ServerConnection, frames: list[Frame]) -> None:
+        acks: dict[tuple[str, int], int] = {}
+        self.frames += frames
+        for frame in frames:
+            if isinstance(frame, Hello):
+                self.hellos.append(frame)
+                answer = self.answer_hello(frame) if self.answer_hello else self._welcome(frame)
+                await socket.send(encode_message([answer]))
+            elif isinstance(frame, RunRecord):
+                key = (frame.run_id, frame.attempt)
+                known = self.records.setdefault(key, {}).setdefault(frame.seq, frame)
+                assert known == frame, "a seq was used for two records"
+                acks[key] = frame.seq
+        if acks and self.acks:
+            await socket.send(
+                encode_message([Ack(run_id=key[0], attempt=key[1], seq=seq) for key, seq in acks.items()])
+            )
         await self._notify()
 
     def _welcome(self, hello: Hello) -> Welcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from codefy_protocol.frames import Event, Heartbeat, RunAlive, RunFinished, RunStarted
@@ -31,4 +30,4 @@ async def test_a_run_from_assign_to_finish(control, agent) -> None:
     assert isinstance(control.records["r1", 1][max(control.records["r1", 1])], RunFinished)
     assert (agent.run_folder("r1") / "output.log").read_text() == "hello\n"
     await agent.until(lambda state: not Path(agent.run_folder("r1") / "spool").exists())
-    assert os.listdir(agent.run_folder("r1") / "run") == []
+    assert list((agent.run_folder("r1") / "run").iterdir()) == []

@@ -105,12 +105,15 @@ class ScriptedChild:
 
     # -------------------------------------------------------------- the pipe
     def _first(self, reader: pipe.ChunkReader) -> pipe.StartRun | None:
-        while data := os.read(self._read, 65536):
+        start: pipe.StartRun | None = None
+        while start is None and (data := os.read(self._read, 65536)):
             for chunk in reader.feed(data):
                 for message in pipe.decode_agent_messages(chunk):
                     if isinstance(message, pipe.StartRun):
-                        return message
-        return None
+                        start = message
+                    else:  # a stop may come right behind
+                        self._stop.set()
+        return start
 
     def _listen(self, reader: pipe.ChunkReader) -> None:
         while data := os.read(self._read, 65536):
