@@ -1,6 +1,8 @@
-import { useId, useMemo } from "react";
+import type { TFunction } from "i18next";
+import { useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Series } from "../api";
+import { Button } from "../ui/Button";
 import { Segmented } from "../ui/Segmented";
 import { Slider } from "../ui/Slider";
 import { Chart } from "./Chart";
@@ -64,7 +66,7 @@ interface Props {
   series: readonly Series[];
   startedAt: number | null;
   view: CurveView;
-  /** Only the first so many curves, for narrow places. */
+  /** So many curves at first; the others come when asked for. */
   most?: number;
   className?: string;
 }
@@ -74,25 +76,53 @@ export function Curves({ series, startedAt, view, most, className = "" }: Props)
   const { t } = useTranslation("charts");
   const syncKey = useId();
   const axis = axesFor(series).includes(view.axis) ? view.axis : "step";
-  const curves = useMemo(
-    () => curvesOf(series, axis, startedAt, (part) => t(`part.${part}`)).slice(0, most),
-    [series, axis, startedAt, most, t],
+  const [all, setAll] = useState(false);
+  const every = useMemo(
+    () => curvesOf(series, axis, startedAt, (part) => t(`part.${part}`)),
+    [series, axis, startedAt, t],
   );
+  const curves = all || most === undefined ? every : every.slice(0, most);
+  const folded = most !== undefined && every.length > most;
   if (curves.length === 0) return <p className="curves-empty">{t("none")}</p>;
   return (
-    <div className={`curve-grid ${className}`}>
-      {curves.map((curve) => (
-        <Chart
-          key={curve.name}
-          title={t(`metric.${curve.name}`, { defaultValue: curve.name.replaceAll("_", " ") })}
-          lines={curve.lines}
-          scale={view.scale}
-          smoothing={view.smoothing}
-          xName={t(`at.${axis}`)}
-          xText={axis === "time" ? clockText : tickText}
-          syncKey={syncKey}
-        />
-      ))}
-    </div>
+    <>
+      <div className={`curve-grid ${className}`}>
+        {curves.map((curve) => (
+          <Chart
+            key={curve.name}
+            title={metricLabel(t, curve.name)}
+            lines={curve.lines}
+            scale={view.scale}
+            smoothing={view.smoothing}
+            xName={t(`at.${axis}`)}
+            xText={axis === "time" ? clockText : tickText}
+            syncKey={syncKey}
+          />
+        ))}
+      </div>
+      {folded && (
+        <Button
+          kind="ghost"
+          size="s"
+          icon={all ? "up" : "down"}
+          className="curves-more"
+          onPress={() => setAll(!all)}
+        >
+          {all
+            ? t("fewer")
+            : t("more", {
+                count: every.length - curves.length,
+                names: every
+                  .slice(most)
+                  .map((curve) => metricLabel(t, curve.name))
+                  .join(t("comma")),
+              })}
+        </Button>
+      )}
+    </>
   );
+}
+
+function metricLabel(t: TFunction<"charts">, name: string): string {
+  return t(`metric.${name}`, { defaultValue: name.replaceAll("_", " ") });
 }

@@ -102,22 +102,24 @@ export function curvesOf(
     if (group) group.push({ series: one, part });
     else groups.set(base, [{ series: one, part }]);
   }
-  const names = [...groups.keys()].sort((a, b) => rank(a) - rank(b));
+  // A value that was taken once is a fact, not a curve.
+  const names = [...groups.keys()]
+    .filter((name) => groups.get(name)?.some((member) => member.series.length > 1))
+    .sort((a, b) => rank(a) - rank(b));
   return names.map((name) => {
-    const members = groups.get(name) as { series: Series; part: string }[];
-    const nodes = new Set(members.map((member) => member.series.nodeId));
-    const several = members.length > 1;
+    const members = groups.get(name) ?? [];
+    const parts = members.map((member) => member.part || "train");
     return {
       name,
-      lines: members.map(({ series: one, part }) => {
-        const of = part === "" ? "train" : part;
-        const words = [several ? label(of) : "", nodes.size > 1 ? one.nodeId : ""].filter(Boolean).join(" ");
+      lines: members.map(({ series: one, part }, i) => {
+        const of = parts[i] as (typeof PARTS)[number];
+        const ambiguous = parts.indexOf(of) !== parts.lastIndexOf(of);
         return {
           key: one.key,
-          label: words,
+          label: [members.length > 1 ? label(of) : "", ambiguous ? one.nodeId : ""].filter(Boolean).join(" "),
           xs: xsOf(one, axis, origin, known),
           ys: one.values,
-          look: PARTS.indexOf(of as (typeof PARTS)[number]),
+          look: ambiguous ? i : PARTS.indexOf(of),
           smooth: one.scope === "step" && part === "",
         };
       }),

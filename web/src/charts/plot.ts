@@ -355,6 +355,7 @@ export class Plot {
     ctx.save();
     ctx.font = `500 ${11 * ratio}px ${palette.font}`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
     ends.forEach(({ drawn, x, y }, i) => {
       ctx.fillStyle = this.#color(drawn.line);
       ctx.beginPath();
