@@ -66,13 +66,15 @@ interface Props {
   series: readonly Series[];
   startedAt: number | null;
   view: CurveView;
-  /** So many curves at first; the others come when asked for. */
+  /** Only the first so many curves. */
   most?: number;
+  /** Whether the others can be unfolded. */
+  unfolds?: boolean;
   className?: string;
 }
 
 /** One chart per metric, sharing their cursor. */
-export function Curves({ series, startedAt, view, most, className = "" }: Props) {
+export function Curves({ series, startedAt, view, most, unfolds = false, className = "" }: Props) {
   const { t } = useTranslation("charts");
   const syncKey = useId();
   const axis = axesFor(series).includes(view.axis) ? view.axis : "step";
@@ -82,7 +84,7 @@ export function Curves({ series, startedAt, view, most, className = "" }: Props)
     [series, axis, startedAt, t],
   );
   const curves = all || most === undefined ? every : every.slice(0, most);
-  const folded = most !== undefined && every.length > most;
+  const folded = unfolds && most !== undefined && every.length > most;
   if (curves.length === 0) return <p className="curves-empty">{t("none")}</p>;
   return (
     <>

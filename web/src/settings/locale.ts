@@ -1,3 +1,40 @@
 import { locale } from "../i18n/locale";
 
-export default locale({}, {});
+export default locale(
+  {
+    title: "Settings",
+    kept: "Kept in this browser.",
+    appearance: "Appearance",
+    theme: "Theme",
+    language: "Language",
+    languageText: "Words of the page. Graph files, logs and the command line stay as they are.",
+    server: "Server",
+    version: "Version",
+    protocol: "Protocol",
+    address: "Address",
+    connection: "Connection",
+    connected: "connected, changes arrive by themselves",
+    connecting: "connecting…",
+    api: "HTTP API",
+    apiText: "Everything that this page does, programs can do: the description of all routes.",
+    settingsText: "The server's own settings are environment variables; this lists them:",
+  },
+  {
+    title: "設定",
+    kept: "儲存在這個瀏覽器。",
+    appearance: "外觀",
+    theme: "佈景主題",
+    language: "語言",
+    languageText: "頁面上的文字。圖檔、日誌與命令列不受影響。",
+    server: "伺服器",
+    version: "版本",
+    protocol: "協定",
+    address: "位址",
+    connection: "連線",
+    connected: "已連線，變更會自動送達",
+    connecting: "連線中…",
+    api: "HTTP API",
+    apiText: "這個頁面能做的，程式也都能做：所有路徑的說明。",
+    settingsText: "伺服器本身的設定是環境變數，以下指令會列出：",
+  },
+);
