@@ -113,15 +113,16 @@ class AttributedOutput:
         self._streams: dict[str, tuple[TextIO, TextIO]] = {}
 
     def install(self) -> None:
-        """Wrap the standard streams; a second call does nothing."""
-        if self._streams:
-            return
+        """Wrap the standard streams that are not wrapped now; called before every run, for a program may put others
+        in their place."""
         for name in ("stdout", "stderr"):
-            original = cast("TextIO | None", getattr(sys, name))
-            if original is None:  # a server without a console (pythonw)
+            current = cast("TextIO | None", getattr(sys, name))
+            known = self._streams.get(name)
+            # A server may have no console at all (pythonw).
+            if current is None or (known is not None and current is known[1]):
                 continue
-            wrapper = cast("TextIO", _AttributedStream(original))
-            self._streams[name] = (original, wrapper)
+            wrapper = cast("TextIO", _AttributedStream(current))
+            self._streams[name] = (current, wrapper)
             setattr(sys, name, wrapper)
 
     def remove(self) -> None:

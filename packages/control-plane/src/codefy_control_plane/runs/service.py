@@ -135,7 +135,6 @@ class RunService:
             logger.warning("%s", warning.message)
         for folder in (self._settings.runs_dir, self._settings.files_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        self._output.install()
         self._scheduler.set_local_devices(await self._devices.load())
         keep, adopt = self._settings.queue_on_restart == "keep", self._workers is not None
         left = await self._database.read(lambda c: find_left_runs(c, keep_queue=keep, adopt=adopt))
@@ -277,7 +276,9 @@ class RunService:
     def _launch(self, live: LiveRun, placement: Placement) -> None:
         if self._closing:
             return  # the row says that it waits; the next start decides
-        if not placement.local:
+        if placement.local:
+            self._output.install()
+        else:
             self._worker_attempts.add(live.run_id)
         self._attempts[live.run_id] = asyncio.create_task(
             self._execute(live, placement), name=f"run-{live.run_id}"
