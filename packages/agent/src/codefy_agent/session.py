@@ -403,12 +403,10 @@ class AgentSession:
         if self._catalog is not None:
             self._control.append(self._catalog)
         self._beat(now)
-        for (run_id, attempt), held in self._attempts.items():
+        for key, held in self._attempts.items():
             if held.phase is Phase.ORPHANED:
                 held.phase = Phase.REFUSED
-                decisions.append(
-                    self._finish(run_id, attempt, reasons.AGENT_RESTARTED, worker=self.worker_id)
-                )
+                decisions.append(self._finish(key, reasons.AGENT_RESTARTED, {}))
         return decisions
 
     def _rejected(self, frame: Reject) -> list[Decision]:
@@ -429,7 +427,7 @@ class AgentSession:
         self._turns.append(key)
         if refusal is not None:
             code, params = refusal
-            return [self._finish(assign.run_id, assign.attempt, code, worker=self.worker_id, **params)]
+            return [self._finish(key, code, params)]
         return [StartAttempt(assign)]
 
     def _why_not(self, assign: Assign) -> tuple[str, dict[str, str]] | None:
@@ -491,10 +489,10 @@ class AgentSession:
         self._closing = True
         return [CloseConnection(reason)]
 
-    def _finish(self, run_id: str, attempt: int, code: str, **params: str) -> FinishAttempt:
-        why = reasons.reason(code, **params)
+    def _finish(self, key: AttemptKey, code: str, params: dict[str, str]) -> FinishAttempt:
+        why = reasons.reason(code, worker=self.worker_id, **params)
         error = RunError(code=why.code, message=why.message, params=why.params)
-        return FinishAttempt(run_id, attempt, encode_body(RunFinishedBody(status="failed", error=error)))
+        return FinishAttempt(*key, encode_body(RunFinishedBody(status="failed", error=error)))
 
     def _held(self, run_id: str, attempt: int) -> HeldAttempt:
         held = self._attempts.get((run_id, attempt))

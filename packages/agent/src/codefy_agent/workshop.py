@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -178,14 +179,17 @@ class Workshop:
         return None
 
     def _folders(self, assign: Assign) -> Folders:
-        """Where the attempt works: the control plane's own folders when they are on this machine, else ours."""
+        """Where the attempt works: the control plane's own folders when they are on this machine, else ours.
+
+        The control plane makes the run's folder before it assigns: where a folder of that name exists, it is that one.
+        """
         home = self._store.home(assign.run_id, assign.attempt)
         home.mkdir(parents=True, exist_ok=True)
         run = _given_folder(assign, "run_dir")
         if run is None:
             run = home / "run"
             run.mkdir(exist_ok=True)
-        files = _given_folder(assign, "files_dir")
+        files = _given_folder(assign, "files_dir") if run != home / "run" else None
         if files is None:
             files = self._files
             files.mkdir(parents=True, exist_ok=True)
@@ -215,7 +219,9 @@ def _given_folder(assign: Assign, name: str) -> Path | None:
     if assign.storage.get("backend", "local") != "local" or not given:
         return None
     folder = Path(given)
-    return folder if folder.is_absolute() and folder.is_dir() else None
+    if not (folder.is_absolute() and folder.is_dir() and os.access(folder, os.W_OK)):
+        return None
+    return folder
 
 
 def failed(why: Reason) -> bytes:

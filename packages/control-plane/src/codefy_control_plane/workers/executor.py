@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import time
@@ -112,6 +113,9 @@ class WorkerExecutor:
         committed by the caller together with the terminal event.
         """
         key = (request.run_id, request.attempt)
+        with contextlib.suppress(OSError):
+            # By this folder, named after the run, a worker knows that it is on the same machine.
+            request.run_dir.mkdir(parents=True, exist_ok=True)
         self._key = key
         self._attempts.place(
             self.worker_id,
@@ -252,6 +256,12 @@ class WorkerExecutor:
             device=request.device,
             devices=self.placement.devices,
             grace_s=self._grace_s,
+            # Only a worker on this machine finds the run's folder there, and works in it; others use their own.
+            storage={
+                "backend": "local",
+                "run_dir": str(request.run_dir.absolute()),
+                "files_dir": str(request.files_dir.absolute()),
+            },
         )
 
 
