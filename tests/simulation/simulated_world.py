@@ -58,7 +58,7 @@ from codefy_protocol.frames import (
     RunRecord,
     RunStarted,
 )
-from codefy_protocol.reasons import SEQUENCE_GAP
+from codefy_protocol.reasons import SEQUENCE_GAP, WORKER_GONE
 from codefy_protocol.version import PROTOCOL_VERSION
 
 Key = tuple[str, int]
@@ -85,6 +85,9 @@ class Plan:
     """Share of the cuts that one or both sides do not notice."""
     torn: float = 0.3
     """Share of the agent's crashes that are crashes of its machine: the spool's tail is lost."""
+    disk_lost: float = 0.0
+    """Share of the agent's crashes after which its disk is empty."""
+    reboot_s: float = 10.0
     late_tick: float = 0.05
     """Share of the timers that fire late, by up to 20 s."""
     duplicate: float = 0.05
@@ -160,6 +163,7 @@ class World:
         self.faults = {"agent": 0, "control": 0, "cut": 0}
         self.wire: Wire | None = None
         self._wires = 0
+        self._hello_at = 0.0
         self.agent = Agent(self)
         self.control = Control(self)
 
@@ -196,10 +200,15 @@ class World:
 
     def transmit(self, wire: Wire, to: str, frames: list[Frame]) -> None:
         """Frames of one message on their way; lost when the wire is cut before they arrive."""
-        if wire.cut:
+        if wire.cut or not frames:
             return
         at = max(wire.arrival[to], self.now + self.dice.uniform(0, self.plan.delay_s))
+        if isinstance(frames[0], Hello):
+            # A socket is dialled only after the one before it is gone: hellos do not overtake each other.
+            at = self._hello_at = max(self._hello_at, at)
         wire.arrival[to] = at
+        if all(isinstance(frame, RunRecord) for frame in frames) and self.chance(self.plan.duplicate):
+            frames = [*frames, *frames]
 
         def arrive() -> None:
             if not wire.cut and wire.open_at[to]:
@@ -299,6 +308,8 @@ class World:
             return
         if row.recorded_seq < seq:
             self.fail(f"{key}: {seq} was acknowledged, {row.recorded_seq} is recorded")
+        if self.spools[key].ended and seq == self.spools[key].records[-1].seq:
+            self.fail(f"{key}: its end was acknowledged, yet it is {row.status}")
 
     def verdict(self) -> None:
         """Raise unless everything ended, nothing is lost, twice or out of order."""
@@ -330,9 +341,8 @@ class World:
         for seq, body in row.records:
             if body not in self.produced[row.key].get(seq, ()):
                 self.fail(f"{row.key}: record {seq} was never produced: {body!r}")
-        if row.ended_by == "report":
-            if row.recorded_seq != highest + 1 and not gaps:
-                self.fail(f"{row.key}: ended by report {row.recorded_seq} after {highest}")
+        if row.ended_by == "report" and row.recorded_seq != highest + 1 and not gaps:
+            self.fail(f"{row.key}: ended by report {row.recorded_seq} after {highest}")
         patient = self.plan.resume_grace_s > 100
         untouched = not self.faults["agent"] and not row.cancel_requested and patient
         if untouched and row.status not in ("succeeded",) and not self.control.ever_drained:
@@ -396,7 +406,10 @@ class Agent:
         world.faults["agent"] += 1
         self.session = None
         self.children.clear()
-        if world.chance(world.plan.torn):
+        if world.chance(world.plan.disk_lost):
+            world.torn.update(world.spools)
+            world.spools.clear()
+        elif world.chance(world.plan.torn):
             for key, spool in world.spools.items():
                 lost = world.dice.randrange(0, 4)
                 if lost and spool.records:
@@ -408,7 +421,9 @@ class Agent:
             world.shut(self.wire, "agent")
             self.wire = None
         life = self.life
-        world.at(world.dice.uniform(0.5, 10), lambda: self.boot() if self.life == life else None)
+        world.at(
+            world.dice.uniform(0.05, world.plan.reboot_s), lambda: self.boot() if self.life == life else None
+        )
 
     def _alive(self, action: Callable[[], None]) -> Callable[[], None]:
         life = self.life
@@ -543,6 +558,8 @@ class Agent:
     def _start(self, key: Key) -> None:
         world = self.world
         world.say(f"start {key}")
+        if world.rows[key].recorded_seq:
+            world.fail(f"{key} is started again although it had begun")
         if key in self.children:
             world.fail(f"{key} runs twice at once")
         if any(run_id == key[0] for run_id, _ in self.children):
@@ -777,6 +794,9 @@ class Control:
                 case GiveUp():
                     self._busy.add(key)
                     code = decision.reason.code if decision.reason else "cancelled"
+                    assert self.session is not None
+                    if code == WORKER_GONE and self.session.link is control.Link.ONLINE:
+                        world.fail(f"{key}: its worker is given up although it is here")
                     items = list(batch)
                     self._commit(
                         key, lambda k=key, s=decision.status, c=code, i=items: self._finish(k, s, c, None, i)
