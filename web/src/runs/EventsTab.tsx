@@ -10,8 +10,8 @@ import { Icon } from "../ui/Icon";
 import { useWindow } from "../ui/use-window";
 import { eventText, nodeOf } from "./event-words";
 
-const ROW = 29;
-const HEAD = 33;
+const ROW = 28;
+const HEAD = 32;
 
 interface Props {
   run: RunDetail;

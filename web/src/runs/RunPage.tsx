@@ -299,7 +299,7 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
     const name = metricName(t, best.name);
     if (best.epoch !== undefined) return t("facts.bestEpoch", { name, epoch: best.epoch });
     if (best.step !== undefined) return t("facts.bestStep", { name, step: best.step });
-    return t("facts.last", { name });
+    return isLive(run) ? t("facts.last", { name }) : name;
   };
   const times = () => {
     if (run.started_at == null) return t("facts.waitingSince", { time: format.clock(run.created_at) });
