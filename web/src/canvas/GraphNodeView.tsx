@@ -1,7 +1,7 @@
 import { Handle, type NodeProps, Position, useStore as useFlow } from "@xyflow/react";
 import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import type { InnerNode } from "../api";
+import { type InnerNode, useLive } from "../api";
 import type { GraphProblem, NodeDefinition, PortDefinition } from "../api/types";
 import { clockText } from "../charts/format";
 import { Icon } from "../ui/Icon";
@@ -17,7 +17,14 @@ import { PortShape } from "./PortShape";
 import { progressText } from "./progress";
 import { useEditor, useGraph } from "./store/editor";
 import { documentOf, nodePath } from "./store/graph-store";
-import { type NodeState, type NodeView, useNodeView } from "./store/run-view";
+import {
+  type NodeState,
+  type NodeView,
+  parametersOf,
+  useInner,
+  useNodeView,
+  useRunView,
+} from "./store/run-view";
 import { useNodeKeys } from "./use-node-keys";
 import { useWords } from "./words";
 
@@ -92,7 +99,7 @@ function NodeCard({ id, node, definition, wired, selected, view }: CardProps) {
         {state === "running" && <NodeProgressBar fraction={view.live?.progress?.fraction ?? 0} />}
       </header>
       <Ports inputs={inputs} outputs={outputs} wired={wired} />
-      {!far && <NodeBody id={id} node={node} definition={definition} view={view} />}
+      {!far && <NodeBody id={id} node={node} definition={definition} />}
       {!far && <NodeFoot node={node} view={view} problem={problem} unknown={unknown} />}
     </article>
   );
@@ -206,13 +213,12 @@ interface BodyProps {
   id: string;
   node: FlowNode["data"]["node"];
   definition: NodeDefinition | undefined;
-  view: NodeView;
 }
 
-function NodeBody({ id, node, definition, view }: BodyProps) {
+function NodeBody({ id, node, definition }: BodyProps) {
   const words = useWords();
   const subgraph = subgraphOf(node);
-  if (subgraph !== null) return <Layers subgraph={subgraph} view={view} />;
+  if (subgraph !== null) return <Layers subgraph={subgraph} />;
   if (definition === undefined) return null;
   const shown = preview(node, definition);
   return (
@@ -232,11 +238,11 @@ function NodeBody({ id, node, definition, view }: BodyProps) {
   );
 }
 
-function Layers({ subgraph, view }: { subgraph: string; view: NodeView }) {
+function Layers({ subgraph }: { subgraph: string }) {
   const doc = useGraph(documentOf);
   const { catalog } = useEditor();
   const layers = useMemo(() => layersOf(doc, subgraph), [doc, subgraph]);
-  const inner = view.live?.inner ?? {};
+  const inner = useInner(subgraph);
   if (layers.length === 0) return null;
   return (
     <table className="node-layers">
@@ -299,7 +305,7 @@ function NodeFoot({ node, view, problem, unknown }: FootProps) {
     }
   }
   const subgraph = subgraphOf(node);
-  if (subgraph !== null) return <ModuleFoot inner={live?.inner ?? {}} />;
+  if (subgraph !== null) return <ModuleFoot subgraph={subgraph} />;
   const summary = Object.values(live?.outputs ?? {}).find((output) => output.summary)?.summary;
   if (summary !== undefined && state !== "resting") {
     return (
@@ -311,9 +317,10 @@ function NodeFoot({ node, view, problem, unknown }: FootProps) {
   return null;
 }
 
-function ModuleFoot({ inner }: { inner: Readonly<Record<string, InnerNode>> }) {
+function ModuleFoot({ subgraph }: { subgraph: string }) {
   const { t } = useTranslation("canvas");
-  const count = Object.values(inner).reduce((sum, layer) => sum + (layer.parameters ?? 0), 0);
+  const run = useRunView();
+  const count = useLive(run?.runId ?? null, (live) => parametersOf(live, subgraph));
   return (
     <footer className="node-foot">
       <span>{count > 0 ? t("parameters", { count, text: countText(count) }) : ""}</span>

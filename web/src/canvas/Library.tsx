@@ -57,7 +57,6 @@ export function Library() {
     event.preventDefault();
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: arrow keys move among the buttons inside
     <aside className="library" aria-label={t("library")} onKeyDown={onKeyDown}>
       <div className="library-head">
         <h2 className="grow">{t("library")}</h2>

@@ -79,7 +79,6 @@ export function QuickSearch({ request }: { request: SearchRequest }) {
   };
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys of the combobox inside
     <div
       ref={box}
       className="search"

@@ -1,5 +1,7 @@
 import {
   applyNodeChanges,
+  Background,
+  BackgroundVariant,
   type Connection,
   type EdgeChange,
   type FinalConnectionState,
@@ -222,6 +224,13 @@ export function Stage({ name }: { name: string }) {
         elevateNodesOnSelect
         proOptions={{ hideAttribution: true }}
       >
+        <Background
+          variant={BackgroundVariant.Dots}
+          gap={20}
+          size={1.4}
+          color="var(--grid)"
+          bgColor="var(--canvas)"
+        />
         <RefusalTip />
       </ReactFlow>
       {level.nodes.length === 0 && depth === 0 && search === null && <EmptyStage />}

@@ -4,36 +4,35 @@ import { useLive } from "../api";
 import type { OutputSummary } from "../api/events";
 import { countText, shapeText } from "./format";
 import { outputOf } from "./model/catalog";
-import { findNode } from "./model/document";
+import { findNode, subgraphOf } from "./model/document";
 import type { FlowEdge } from "./model/flow";
 import { typeColour } from "./PortShape";
 import { useEditor, useGraph } from "./store/editor";
 import { currentLevel } from "./store/graph-store";
-import { useRunView } from "./store/run-view";
+import { innerOf, parametersOf, useRunView } from "./store/run-view";
 
 /** Wires shorter than this show their shape above them instead of on them. */
-const LONG = 120;
+const LONG = 100;
 
 export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
   const { source, sourceHandleId, sourceX, sourceY, targetX, targetY, selected } = props;
   const { catalog } = useEditor();
-  const sourceType = useGraph((state) => findNode(currentLevel(state), source)?.type);
+  const node = useGraph((state) => findNode(currentLevel(state), source));
   const trail = useGraph((state) => state.trail);
   const run = useRunView();
-  const module = trail.at(-1);
-  const type = outputOf(
-    sourceType === undefined ? undefined : catalog.get(sourceType),
-    sourceHandleId ?? "",
-  )?.type;
+  const type = outputOf(node && catalog.get(node.type), sourceHandleId ?? "")?.type;
+  const subgraph = node === undefined ? null : subgraphOf(node);
+  const inside = trail.length > 0;
   const label = useLive(run?.runId ?? null, (live) => {
-    if (module !== undefined) {
-      const root = trail[0];
-      const inner = root && live?.nodes[root.node]?.inner;
+    if (inside) {
       const path = [...trail.map((open) => open.subgraph), source].join("/");
-      return shapeText(inner?.[path]?.shape);
+      return shapeText(innerOf(live, trail[0]?.subgraph ?? null)[path]?.shape);
     }
-    const node = live?.nodes[source];
-    return run?.changed.has(source) === true ? "" : outputText(node?.outputs[sourceHandleId ?? ""]);
+    if (run?.changed.has(source) === true) return "";
+    const parameters = parametersOf(live, subgraph);
+    return parameters > 0
+      ? countText(parameters)
+      : outputText(live?.nodes[source]?.outputs[sourceHandleId ?? ""]);
   });
   const reached = useLive(
     run?.runId ?? null,
@@ -47,10 +46,10 @@ export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
     sourcePosition: props.sourcePosition,
     targetPosition: props.targetPosition,
   });
-  const thin = module === undefined && run?.active === true && !reached;
+  const thin = !inside && run?.active === true && !reached;
   const width = (type === "model" ? 3 : 2) / (thin ? 2 : 1);
   const colour = typeColour(type ?? "any");
-  const distance = Math.hypot(targetX - sourceX, targetY - sourceY);
+  const room = targetX - sourceX - 20;
   return (
     <>
       {selected === true && (
@@ -62,20 +61,15 @@ export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
         interactionWidth={20}
         style={{ stroke: colour, strokeWidth: width }}
       />
-      {label !== "" && distance > 56 && (
-        <WireLabel
-          text={label}
-          x={labelX}
-          y={distance >= LONG ? labelY : Math.min(sourceY, targetY) - 12}
-          solid={distance >= LONG}
-        />
+      {label !== "" && labelWidth(label) <= room && (
+        <WireLabel text={label} x={labelX} y={room >= LONG ? labelY : labelY - 12} solid={room >= LONG} />
       )}
     </>
   );
 });
 
 function WireLabel({ text, x, y, solid }: { text: string; x: number; y: number; solid: boolean }) {
-  const width = text.length * 6.7 + 10;
+  const width = labelWidth(text);
   return (
     <g className="wire-label" transform={`translate(${x} ${y})`}>
       {solid && <rect x={-width / 2} y={-9} width={width} height={18} rx={4} />}
@@ -84,10 +78,14 @@ function WireLabel({ text, x, y, solid }: { text: string; x: number; y: number; 
   );
 }
 
+function labelWidth(text: string): number {
+  return text.length * 6.7 + 10;
+}
+
 /** What went over a wire, in a few characters: its shape, or the number of trained values. */
 function outputText(output: OutputSummary | undefined): string {
   if (output === undefined) return "";
-  if (typeof output.parameters === "number") return countText(output.parameters);
+  if (typeof output.parameters === "number" && output.parameters > 0) return countText(output.parameters);
   const samples = typeof output.samples === "number" ? countText(output.samples) : "";
   const shape = shapeText(output.shape);
   return [samples, shape].filter(Boolean).join(" · ");

@@ -3,6 +3,7 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Choice, GraphProblem, NodeDefinition, ParamDefinition } from "../api/types";
+import { wordReason } from "../i18n/reasons";
 import { catalogWords } from "./catalog-words";
 
 export interface Told {
@@ -30,8 +31,7 @@ export function useWords(): Words {
   const chinese = i18n.language === "zh-Hant";
   return useMemo(() => {
     const word = (text: string) => (chinese ? (catalogWords[text] ?? text) : text);
-    const problem = (told: Told) =>
-      t(`reason.${told.code}`, { ...textParams(told.params), defaultValue: told.message });
+    const problem = (told: Told) => wordReason(i18n.language, told);
     return {
       title: (definition) => definition.title,
       summary: (definition) => word(definition.summary),
@@ -44,7 +44,7 @@ export function useWords(): Words {
       short: (told) =>
         t(`reasonShort.${told.code}`, { ...textParams(told.params), defaultValue: problem(told) }),
     };
-  }, [t, chinese]);
+  }, [t, chinese, i18n.language]);
 }
 
 /** i18next writes objects badly; lists read as lists. */

@@ -3,7 +3,7 @@ import type { Choice, NodeDefinition, ParamDefinition } from "../../api/types";
 import type { GraphNode } from "./document";
 
 /** The value in force: the file's, else the default. */
-export function valueOf(node: GraphNode, param: ParamDefinition): unknown {
+export function valueIn(node: GraphNode, param: ParamDefinition): unknown {
   const own = node.data.params[param.name];
   return own === undefined ? (param.default ?? null) : own;
 }
@@ -19,7 +19,7 @@ export function isVisible(node: GraphNode, definition: NodeDefinition, param: Pa
   if (condition === null || condition === undefined) return true;
   const other = definition.params.find((candidate) => candidate.name === condition.param);
   if (other === undefined || other === param) return true;
-  const value = valueOf(node, other);
+  const value = valueIn(node, other);
   return condition.equals.some((wanted) => wanted === value) && isVisible(node, definition, other);
 }
 
@@ -92,11 +92,11 @@ export function preview(node: GraphNode, definition: NodeDefinition, most = 4): 
         (!(param.advanced ?? false) || !isDefault(node, param)) &&
         isVisible(node, definition, param) &&
         // An empty optional parameter says nothing.
-        valueOf(node, param) !== null,
+        valueIn(node, param) !== null,
     )
     .slice(0, most)
     .map((param) => {
-      const value = valueOf(node, param);
+      const value = valueIn(node, param);
       const choice = param.choices?.find((candidate) => candidate.value === value) ?? null;
       return { param, choice, value: formatValue(value) };
     });

@@ -8,7 +8,7 @@ import { Select } from "../../ui/Select";
 import { Switch } from "../../ui/Switch";
 import { countText } from "../format";
 import type { GraphNode } from "../model/document";
-import { bounds, inRange, isDefault, valueOf } from "../model/params";
+import { bounds, inRange, isDefault, valueIn } from "../model/params";
 import { useEditor, useGraph } from "../store/editor";
 import { nodePath, scopeOf } from "../store/graph-store";
 import { useWords } from "../words";
@@ -30,7 +30,7 @@ export function ParamField({ node, param }: Props) {
   const problem = useGraph((state) => state.problems).find(
     (candidate: GraphProblem) => candidate.node_id === path && candidate.params.param === param.name,
   );
-  const value = valueOf(node, param);
+  const value = valueIn(node, param);
   const change = (next: unknown, merge?: string) => {
     const state = store.getState();
     state.perform(

@@ -1,5 +1,5 @@
 // Graphs that are open in this page, and how one is opened: from what the server has saved, else from an example.
-import { ApiProblem, api } from "../../api";
+import { api } from "../../api";
 import { emptyDocument, type GraphDocument, readDocument } from "../model/document";
 import { createGraphStore, type GraphStore } from "./graph-store";
 import { keepChecked, keepSaved } from "./keeping";
@@ -48,18 +48,17 @@ async function load(name: string): Promise<OpenGraph> {
   };
 }
 
+/** What the server has saved, else the example of that name, else an empty graph. */
 async function read(name: string): Promise<{ doc: GraphDocument; revision: number | null }> {
-  try {
+  const { graphs } = await api.graphs();
+  if (graphs.some((graph) => graph.name === name)) {
     const saved = await api.graph(name);
     return { doc: readDocument(saved.graph), revision: saved.revision };
-  } catch (error) {
-    if (!(error instanceof ApiProblem && error.status === 404)) throw error;
   }
-  try {
+  const { examples } = await api.examples();
+  if (examples.some((example) => example.name === name)) {
     const example = await api.example(name);
     return { doc: readDocument(example.graph), revision: null };
-  } catch (error) {
-    if (!(error instanceof ApiProblem && error.status === 404)) throw error;
   }
   return { doc: emptyDocument(name), revision: null };
 }

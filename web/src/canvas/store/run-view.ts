@@ -1,7 +1,17 @@
 // The run that a graph shows, and what each node has to say about it.
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useMemo } from "react";
-import { ApiProblem, api, ENDED_STATUSES, keys, type NodeLive, useFollow, useLive } from "../../api";
+import {
+  ApiProblem,
+  api,
+  ENDED_STATUSES,
+  type InnerNode,
+  keys,
+  type LiveRun,
+  type NodeLive,
+  useFollow,
+  useLive,
+} from "../../api";
 import type { RunDetail } from "../../api/types";
 import { isState, type StateName } from "../../ui/StateMark";
 import { changedSince } from "../model/changed";
@@ -106,4 +116,34 @@ export function nodeState(run: RunView | null, nodeId: string, live: NodeLive | 
   if (live !== undefined) return live.status;
   if (!run.active) return "resting";
   return run.ran === null || run.ran.nodes.some((node) => node.id === nodeId) ? "queued" : "resting";
+}
+
+/** Layers of a module as the run built them, by their path: whichever node built it tells. */
+export function innerOf(
+  live: LiveRun | undefined,
+  subgraph: string | null,
+): Readonly<Record<string, InnerNode>> {
+  if (live === undefined || subgraph === null) return NO_INNER;
+  const prefix = `${subgraph}/`;
+  for (const node of Object.values(live.nodes)) {
+    for (const path in node.inner) if (path.startsWith(prefix)) return node.inner;
+  }
+  return NO_INNER;
+}
+
+const NO_INNER: Readonly<Record<string, InnerNode>> = {};
+
+/** Trained values in a module; 0 as long as nothing built it. */
+export function parametersOf(live: LiveRun | undefined, subgraph: string | null): number {
+  const prefix = `${subgraph}/`;
+  let sum = 0;
+  for (const [path, layer] of Object.entries(innerOf(live, subgraph))) {
+    if (path.startsWith(prefix)) sum += layer.parameters ?? 0;
+  }
+  return sum;
+}
+
+export function useInner(subgraph: string | null): Readonly<Record<string, InnerNode>> {
+  const run = useRunView();
+  return useLive(run?.runId ?? null, (live) => innerOf(live, subgraph));
 }
