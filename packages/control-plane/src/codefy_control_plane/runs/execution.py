@@ -92,6 +92,9 @@ class AttemptRunner:
             return None
         recorder = live.recorder
         assert recorder is not None
+        run_dir = self._settings.runs_dir / live.run_id
+        # Before a worker on this machine is told of it: it works in this folder when it finds it.
+        await self._insist(lambda: asyncio.to_thread(run_dir.mkdir, parents=True, exist_ok=True))
         since = time.monotonic()
         request = ExecutionRequest(
             run_id=live.run_id,
@@ -99,7 +102,7 @@ class AttemptRunner:
             graph=document,
             options=live.options,
             device=placement.device,
-            run_dir=self._settings.runs_dir / live.run_id,
+            run_dir=run_dir,
             files_dir=self._settings.files_dir,
             payload_cap=self._settings.payload_cap_bytes,
             secrets={},
