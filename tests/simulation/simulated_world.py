@@ -641,6 +641,7 @@ class Control:
         world.say(f"control plane life {self.life}")
         for row in world.rows.values():
             if row.live:
+                row.status = "disconnected"
                 self._inboxes[row.key] = deque()
                 self.act(self.session.place(_assign(row.key), world.now, recorded_seq=row.recorded_seq))
                 if row.cancel_requested:

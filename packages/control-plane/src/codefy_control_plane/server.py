@@ -122,6 +122,7 @@ class Server:
     async def _stop_serving(self) -> None:
         # Our own sockets and long polls end first; Hypercorn would wait for them, then cut them off.
         self.context.closing.set()
+        self.context.workers.hang_up()
         await self.context.workers.close()
         self._stop.set()
         await asyncio.wait((self._serving,))

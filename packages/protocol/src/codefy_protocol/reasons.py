@@ -180,6 +180,9 @@ ENGINE_MISSING = register(
     "engine_missing", "No engine is installed on {worker}. Run there: codefy-agent engine install"
 )
 DEVICE_NOT_OFFERED = register("device_not_offered", "{worker} does not offer {device}; it offers {offered}.")
+GRAPH_TOO_LARGE = register(
+    "graph_too_large", "The graph has {bytes} bytes; a worker takes up to {limit}. Run it in the server."
+)
 DUPLICATE_ASSIGNMENT = register("duplicate_assignment", "{worker} already has the run {run_id}.")
 AGENT_DRAINING = register("agent_draining", "{worker} is draining and takes no run.")
 AGENT_STOPPED = register("agent_stopped", "The agent {worker} was stopped.")

@@ -10,7 +10,6 @@ import time
 from typing import Protocol
 
 import msgspec
-from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 
 from codefy_control_plane.scheduling.model import Placement
 from codefy_control_plane.workers.decisions import (
@@ -24,8 +23,10 @@ from codefy_control_plane.workers.decisions import (
     Warn,
 )
 from codefy_control_plane.workers.seams import Recorder
+from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 from codefy_engine.graph.document import canonical_bytes, graph_hash
 from codefy_protocol.bodies import ConsoleBody, RunError, RunFinishedBody, WarningBody
+from codefy_protocol.codec import MAX_MESSAGE_BYTES
 from codefy_protocol.envelope import decode_body, encode_body
 from codefy_protocol.frames import (
     Artifact,
@@ -38,12 +39,14 @@ from codefy_protocol.frames import (
     RunStarted,
     RunWarning,
 )
-from codefy_protocol.reasons import CHILD_DIED, Reason, reason
+from codefy_protocol.reasons import CHILD_DIED, GRAPH_TOO_LARGE, Reason, reason
 
 logger = logging.getLogger("codefy.workers")
 
 COMMIT_RETRY_S = 0.5
 MAX_COMMIT_RETRY_S = 30.0
+MAX_ASSIGN_BYTES = MAX_MESSAGE_BYTES - 64 * 1024
+"""Graph and options of an assignment; the rest of the message is small (F-6)."""
 
 _console_decoder = msgspec.json.Decoder(ConsoleBody)
 _finished_decoder = msgspec.json.Decoder(RunFinishedBody)
@@ -113,13 +116,18 @@ class WorkerExecutor:
         committed by the caller together with the terminal event.
         """
         key = (request.run_id, request.attempt)
+        assign = self._assignment(request)
+        size = len(assign.graph or b"") + len(assign.options)
+        if size > MAX_ASSIGN_BYTES:
+            why = reason(GRAPH_TOO_LARGE, bytes=size, limit=MAX_ASSIGN_BYTES)
+            return ExecutionOutcome(status="failed", error=_error(why))
         with contextlib.suppress(OSError):
             # By this folder, named after the run, a worker knows that it is on the same machine.
             request.run_dir.mkdir(parents=True, exist_ok=True)
         self._key = key
         self._attempts.place(
             self.worker_id,
-            self._assignment(request),
+            assign,
             self,
             recorded_seq=self._recorded_seq,
             grace_s=request.options.resume_grace_s,

@@ -42,6 +42,7 @@ from codefy_protocol.version import __version__
 logger = logging.getLogger("codefy.workers")
 
 MAX_REJECTIONS = 100
+SERVER_STOPS = "the server stops"
 
 _STATES = {
     Link.OFFLINE: OFFLINE,
@@ -158,15 +159,19 @@ class WorkerRegistry:
             recorded_seq=recorded_seq,
         )
 
-    async def close(self) -> None:
-        """Close every connection and wait for what is being written. Runs go on at their workers."""
+    def hang_up(self) -> None:
+        """Close every connection, and every one that still comes. Runs go on at their workers."""
         self._closed = True
         for worker in self._workers.values():
             if worker.timer is not None:
                 worker.timer.cancel()
             worker.drained.set()
         for connection in self._connections.values():
-            connection.close("the server stops")
+            connection.close(SERVER_STOPS)
+
+    async def close(self) -> None:
+        """Hang up and wait for what is being written."""
+        self.hang_up()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # -------------------------------------------------------------- connections, for the socket
@@ -176,7 +181,7 @@ class WorkerRegistry:
         connection = Connection(next(self._numbers), peer)
         self._connections[connection.number] = connection
         if self._closed:
-            connection.close("the server stops")
+            connection.close(SERVER_STOPS)
         return connection
 
     def connected_hello(self, name: str) -> Hello | None:

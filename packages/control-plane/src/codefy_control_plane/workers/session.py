@@ -21,7 +21,8 @@ Each attempt (phases in ``tracked``)::
     ---------  -------------------------------------  --------  --------------------------------------------------
     (none)     place, worker online                   assigned  Send assign
     (none)     place, worker not there                away      SetStatus, Warn worker_disconnected, Commit
-    (none)     place an adopted one                   away      SetStatus, Warn worker_adopted, Commit
+    (none)     place an adopted one                   away      (whoever adopts it has noted that); a Close
+                                                                that asks a connected worker for run_alive again
     assigned,  records                                running   Deliver, Commit
     running    run_finished                           finished  Commit, then Reported
     live       worker lost                            away      SetStatus, Warn worker_disconnected, Commit
@@ -81,7 +82,6 @@ from codefy_protocol.reasons import (
     NO_HEARTBEAT,
     REPLACED,
     VERSION_MISMATCH,
-    WORKER_ADOPTED,
     WORKER_DISCONNECTED,
     WORKER_GONE,
     WORKER_LOST_AFTER_RESTART,
@@ -299,7 +299,9 @@ class WorkerSession:
         self._attempts[key] = tracked
         self._strays.pop(key, None)
         if tracked.adopted:
-            return [*tracked.lost(now, reason(WORKER_ADOPTED, worker=self.name))]
+            # Only run_alive says whether the worker still has it.
+            tracked.wait(now)
+            return self._refuse("an attempt was adopted", now)
         if self.link is Link.ONLINE:
             return self._assign(tracked, now)
         if self.link is Link.GREETING:

@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from codefy_control_plane.access import Access, HostPolicy
 from codefy_control_plane.workers.connection import Connection, Peer
 from codefy_control_plane.workers.handshake import FORBIDDEN, Denied, Rejected, authorise, check_hello
-from codefy_control_plane.workers.registry import WorkerRegistry
+from codefy_control_plane.workers.registry import SERVER_STOPS, WorkerRegistry
 from codefy_protocol.codec import (
     FrameDecoder,
     MalformedMessage,
@@ -143,7 +143,7 @@ async def _write(socket: WebSocket, connection: Connection) -> None:
         while frames := await connection.take():
             for message in pack_messages(frames):
                 await socket.send_bytes(message)
-        code = CLOSE_GOING_AWAY if connection.closing == "the server stops" else CLOSE_NORMAL
+        code = CLOSE_GOING_AWAY if connection.closing == SERVER_STOPS else CLOSE_NORMAL
         await socket.close(code, connection.closing)
 
 

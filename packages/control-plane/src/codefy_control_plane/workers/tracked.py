@@ -179,11 +179,15 @@ class TrackedAttempt:
             return [GiveUp(*self.key, "cancelled", None)]
         return [GiveUp(*self.key, "interrupted", why)]
 
-    def lost(self, now: float, why: Reason) -> list[AttemptDecision]:
-        """Its worker is gone; wait for it as long as its grace says."""
+    def wait(self, now: float) -> None:
+        """Wait for the worker, as long as the grace says."""
         self.phase = Phase.AWAY
         self.away_until = now + self.grace_s
         self.away_late = False
+
+    def lost(self, now: float, why: Reason) -> list[AttemptDecision]:
+        """Its worker is gone."""
+        self.wait(now)
         return self.note(SetStatus(*self.key, "disconnected"), Warn(*self.key, why))
 
     def back(self, phase: Phase, why: Reason) -> list[AttemptDecision]:
