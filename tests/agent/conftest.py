@@ -46,6 +46,8 @@ class FakeControlPlane:
         self.acks = True
         self.heartbeat_s = 10.0
         self.denial: tuple[int, dict[str, Any]] | None = None
+        self.headers: dict[str, str] = {}
+        """Sent with a denial."""
         self.answer_hello: Callable[[Hello], Frame] | None = None
         self.sockets: set[ServerConnection] = set()
         self.paths: list[str] = []
@@ -81,7 +83,8 @@ class FakeControlPlane:
         if self.denial is not None:
             status, body = self.denial
             response = connection.respond(http.HTTPStatus(status), json.dumps(body))
-            response.headers["Content-Type"] = "application/json"
+            for name, value in self.headers.items():
+                response.headers[name] = value
             return response
         if request.headers.get("X-Codefy-Token") != TOKEN:
             return connection.respond(
