@@ -19,6 +19,8 @@ interface Props {
   xText?: (x: number) => string;
   /** The word before the position under the pointer, such as “step”. */
   xName?: string;
+  /** How far the axis will reach when the run ends, if that is known. */
+  xEnd?: number | undefined;
   /** Charts with the same key share their cursor. */
   syncKey?: string;
   className?: string;
@@ -32,6 +34,7 @@ export function Chart({
   smoothing = 0,
   xText = tickText,
   xName = "",
+  xEnd,
   syncKey,
   className = "",
 }: Props) {
@@ -43,7 +46,10 @@ export function Chart({
   const [zoomed, setZoomed] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes what the tokens resolve to
   const palette = useMemo(() => readPalette(), [theme]);
-  const settings = useMemo(() => ({ scale, smoothing, xText, palette }), [scale, smoothing, xText, palette]);
+  const settings = useMemo(
+    () => ({ scale, smoothing, xText, palette, xEnd }),
+    [scale, smoothing, xText, palette, xEnd],
+  );
   const latest = useRef({ lines, settings });
   latest.current = { lines, settings };
 

@@ -1,7 +1,7 @@
 import type { TFunction } from "i18next";
 import { useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Series } from "../api";
+import type { NodeProgress, Series } from "../api";
 import { Button } from "../ui/Button";
 import { Segmented } from "../ui/Segmented";
 import { Slider } from "../ui/Slider";
@@ -66,6 +66,8 @@ interface Props {
   series: readonly Series[];
   startedAt: number | null;
   view: CurveView;
+  /** The latest progress of a live run: it tells how long the axis will be. */
+  progress?: NodeProgress | null;
   /** Only the first so many curves. */
   most?: number;
   /** Whether the others can be unfolded. */
@@ -74,7 +76,15 @@ interface Props {
 }
 
 /** One chart per metric, sharing their cursor. */
-export function Curves({ series, startedAt, view, most, unfolds = false, className = "" }: Props) {
+export function Curves({
+  series,
+  startedAt,
+  view,
+  progress = null,
+  most,
+  unfolds = false,
+  className = "",
+}: Props) {
   const { t } = useTranslation("charts");
   const syncKey = useId();
   const axis = axesFor(series).includes(view.axis) ? view.axis : "step";
@@ -88,7 +98,7 @@ export function Curves({ series, startedAt, view, most, unfolds = false, classNa
   if (curves.length === 0) return <p className="curves-empty">{t("none")}</p>;
   return (
     <>
-      <div className={`curve-grid ${className}`}>
+      <div className={`curve-grid ${all ? "all" : ""} ${className}`}>
         {curves.map((curve) => (
           <Chart
             key={curve.name}
@@ -98,6 +108,7 @@ export function Curves({ series, startedAt, view, most, unfolds = false, classNa
             smoothing={view.smoothing}
             xName={t(`at.${axis}`)}
             xText={axis === "time" ? clockText : tickText}
+            xEnd={endOf(axis, progress)}
             syncKey={syncKey}
           />
         ))}
@@ -123,6 +134,13 @@ export function Curves({ series, startedAt, view, most, unfolds = false, classNa
       )}
     </>
   );
+}
+
+/** Where the axis will end, as far as the node that trains says so. */
+function endOf(axis: XAxis, progress: NodeProgress | null): number | undefined {
+  if (progress === null || progress.fraction >= 1) return undefined;
+  if (axis === "epoch") return progress.epochs ?? undefined;
+  return axis === "step" && progress.unit === "steps" ? (progress.total ?? undefined) : undefined;
 }
 
 function metricLabel(t: TFunction<"charts">, name: string): string {

@@ -23,6 +23,8 @@ export interface PlotSettings {
   smoothing: number;
   xText: (x: number) => string;
   palette: Palette;
+  /** How far the axis will reach when the run ends, if that is known. */
+  xEnd?: number | undefined;
 }
 
 /** What is under the pointer: the nearest point of each line. */
@@ -129,6 +131,7 @@ export class Plot {
       high = Math.max(high, raw.xs[raw.xs.length - 1] as number);
     }
     if (!(low <= high)) return [0, 1];
+    high = Math.max(high, this.#settings.xEnd ?? high);
     // Training starts at nought: keep it in the picture unless the data begin far away.
     if (low > 0 && low < high * 0.25) low = 0;
     return low === high ? [low - 0.5, high + 0.5] : [low, high];

@@ -17,6 +17,8 @@ export interface Format {
   size(bytes: number): string;
   /** Memory in binary units: “17.2 GiB”. */
   memory(bytes: number): string;
+  /** Of a total, in the total's unit: “17.2 / 24 GiB”. */
+  memoryOf(used: number, total: number): string;
   percent(fraction: number): string;
 }
 
@@ -58,6 +60,12 @@ export function makeFormat(language: string, words: DurationWords): Format {
     moment: (seconds) => full.format(date(seconds)),
     size: (bytes) => scaled(bytes, 1000, SIZES),
     memory: (bytes) => scaled(bytes, 1024, MEMORY),
+    memoryOf: (used, total) => {
+      const [whole, unit] = scaled(total, 1024, MEMORY).split(" ") as [string, string];
+      const power = MEMORY.indexOf(unit) + 1;
+      const part = used / 1024 ** power;
+      return `${part < 100 ? Number(part.toFixed(1)) : Math.round(part)} / ${whole} ${unit}`;
+    },
     percent: (fraction) => `${Math.floor(Math.max(0, Math.min(1, fraction)) * 100)}%`,
   };
 }

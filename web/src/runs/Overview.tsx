@@ -45,7 +45,14 @@ export function Overview({ run, live, artifacts, nameOf }: Props) {
             <CurveControls view={view} series={series} onChange={setView} />
           </div>
           <div className="run-curves">
-            <Curves series={series} startedAt={run.started_at ?? null} view={view} most={2} unfolds />
+            <Curves
+              series={series}
+              startedAt={run.started_at ?? null}
+              view={view}
+              progress={isLive(run) ? (live?.progress ?? null) : null}
+              most={2}
+              unfolds
+            />
           </div>
         </section>
         <ConsoleView runId={run.run_id} live={isLive(run)} />

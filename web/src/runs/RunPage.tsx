@@ -5,6 +5,7 @@ import { Link, useLocation } from "wouter";
 import {
   ApiProblem,
   api,
+  asProgress,
   keys,
   type LiveRun,
   type RunDetail,
@@ -36,7 +37,7 @@ import "./runs.css";
 import { RunErrorNote } from "./RunErrorNote";
 import { Live } from "./RunsPage";
 import { isLive } from "./run-list";
-import { metricName, stateOf, tookSeconds, whereOf } from "./run-words";
+import { metricName, progressText, stateOf, tookSeconds, whereOf } from "./run-words";
 import { Timeline } from "./Timeline";
 
 const TABS = ["overview", "console", "events", "artifacts", "environment"] as const;
@@ -307,8 +308,20 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
     if (run.ended_at == null) return t("facts.since", { time: from });
     return t("facts.fromTo", { from, to: format.clock(run.ended_at) });
   };
+  const progress = isLive(run) ? (live?.progress ?? asProgress(run.progress)) : null;
   return (
     <dl className="run-facts">
+      {progress && (
+        <div className="run-fact run-progress-fact">
+          <dd>
+            {format.percent(progress.fraction)}
+            <span className={`bar ${run.status === "disconnected" ? "warn" : "live"}`} aria-hidden="true">
+              <i style={{ width: `${progress.fraction * 100}%` }} />
+            </span>
+          </dd>
+          <dt className="text-12 ink-3">{progressText(t, format, progress) || t("column.progress")}</dt>
+        </div>
+      )}
       <Fact value={best === null ? "–" : metricText(best.value)} label={bestText()} />
       <Fact
         value={took === null ? t("facts.notStarted") : format.duration(isLive(run) ? Math.round(took) : took)}

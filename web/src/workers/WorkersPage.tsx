@@ -344,15 +344,12 @@ function DeviceRow({ status, worker, runs }: DeviceProps) {
 }
 
 function Memory({ status }: { status: DeviceStatus }) {
-  const { t } = useTranslation("workers");
   const format = useFormat();
   const { memory_total: total, memory_free: free } = status.device;
   if (total == null || free == null) return null;
   return (
     <span className="two device-memory">
-      <span className="mono ink-2">
-        {t("memoryUse", { used: format.memory(total - free), total: format.memory(total) })}
-      </span>
+      <span className="mono ink-2">{format.memoryOf(total - free, total)}</span>
       <Meter fraction={(total - free) / total} />
     </span>
   );
