@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from codefy_engine.execution import events
 from codefy_engine.execution.sinks import RunSinks
-from codefy_protocol.bodies import RunError
 from codefy_protocol.envelope import cap_body
 
 
 class RunCallbacks:
     """What the execution of one run calls; may be called from any thread.
 
-    The bodies come from ``execution.events``. ``progress`` and ``inner`` are callbacks of their own; ``metrics``,
+    The bodies come from ``execution.events``. ``node_status``, ``progress`` and ``inner`` are callbacks of their own; ``metrics``,
     ``artifact`` and ``warning`` are the node signals.
     """
 
@@ -24,16 +22,7 @@ class RunCallbacks:
         self._sinks = sinks
         self._payload_cap = payload_cap
 
-    def node_status(
-        self,
-        node_id: str,
-        status: str,
-        *,
-        duration_s: float | None = None,
-        error: RunError | None = None,
-        outputs: dict[str, dict[str, Any]] | None = None,
-    ) -> None:
-        body = events.node_status(node_id, status, duration_s=duration_s, error=error, outputs=outputs)
+    def node_status(self, body: bytes) -> None:
         self._emit(events.NODE_STATUS, body)
 
     def progress(self, body: bytes) -> None:

@@ -113,6 +113,8 @@ class _Run:
         self.succeeded = [False] * count
         self.readers = [len(targets) for targets in self.targets]
         self.readers_lock = threading.Lock()
+        self.incomplete = False
+        """Whether any node did not succeed: only then does a node look at whether its sources did."""
         self.error: RunError | None = None
         self.cancelled = False
 
@@ -129,48 +131,54 @@ class _Run:
         """Run or skip one node; never raises for what the node does."""
         planned = self.plan.nodes[index]
         scope = self.scope
+        report = scope.callbacks.node_status
         if scope.stop.is_set():
             self.cancelled = True
-        if scope.stop.is_set() or scope.halt.is_set() or not self._inputs_ready(index):
+        if self.cancelled or scope.halt.is_set() or (self.incomplete and not self._inputs_ready(index)):
+            self.incomplete = True
             self._release_inputs(index)
-            scope.callbacks.node_status(planned.id, events.SKIPPED)
+            report(events.node_status(planned.id, events.SKIPPED))
             return
-        scope.callbacks.node_status(planned.id, events.RUNNING)
+        report(events.node_status(planned.id, events.RUNNING))
         context = RunContext(scope, planned.id)
         started = time.perf_counter()
         try:
             node = planned.create(self._take_inputs(index))
             outputs = outputs_by_port(planned, node.run(context))
+            duration = time.perf_counter() - started
         except RunStopped:
-            context.close()
             if not scope.halt.is_set():
                 self.cancelled = True
-            duration = time.perf_counter() - started
-            scope.callbacks.node_status(planned.id, events.CANCELLED, duration_s=duration)
+            self._stopped(planned, context, started)
         except KeyboardInterrupt:
             scope.stop.set()
-            context.close()
-            duration = time.perf_counter() - started
-            scope.callbacks.node_status(planned.id, events.CANCELLED, duration_s=duration)
+            self._stopped(planned, context, started)
             raise
         except BaseException as error:  # a node may raise anything, SystemExit too
-            context.close()
-            self._failed(planned, error, time.perf_counter() - started)
+            self._failed(planned, context, started, error)
         else:
-            duration = time.perf_counter() - started
             context.close()
             types = planned.node_class.spec.outputs
-            scope.callbacks.node_status(
-                planned.id,
-                events.SUCCEEDED,
-                duration_s=duration,
-                outputs={port: summarize(value, types[port].type) for port, value in outputs.items()},
-            )
+            facts = {port: summarize(value, types[port].type) for port, value in outputs.items()}
+            report(events.node_status(planned.id, events.SUCCEEDED, duration_s=duration, outputs=facts))
             if self.readers[index]:
                 self.values[index] = outputs
             self.succeeded[index] = True
 
-    def _failed(self, planned: PlannedNode, error: BaseException, duration: float) -> None:
+    def _stopped(self, planned: PlannedNode, context: RunContext, started: float) -> None:
+        self.incomplete = True
+        context.close()
+        duration = time.perf_counter() - started
+        self.scope.callbacks.node_status(
+            events.node_status(planned.id, events.CANCELLED, duration_s=duration)
+        )
+
+    def _failed(
+        self, planned: PlannedNode, context: RunContext, started: float, error: BaseException
+    ) -> None:
+        self.incomplete = True
+        context.close()
+        duration = time.perf_counter() - started
         told = node_error(
             error,
             node_id=planned.id,
@@ -183,7 +191,9 @@ class _Run:
             self.error = told
         if self.halt_on_error:
             self.scope.halt.set()
-        self.scope.callbacks.node_status(planned.id, events.FAILED, duration_s=duration, error=told)
+        self.scope.callbacks.node_status(
+            events.node_status(planned.id, events.FAILED, duration_s=duration, error=told)
+        )
 
     def _inputs_ready(self, index: int) -> bool:
         return all(self.succeeded[source] for _, source, _ in self.sources[index])

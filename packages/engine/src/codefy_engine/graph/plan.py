@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphNode
 from codefy_engine.nodes.base import Node, spec_defaults
 from codefy_engine.nodes.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where an input's value comes from."""
 
     node_id: str
     port: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedNode:
+class PlannedNode(Struct, frozen=True, kw_only=True):
     """One node, ready to be made. ``index`` is its place in the plan's order."""
 
     index: int
@@ -40,8 +39,7 @@ class PlannedNode:
         return self.node_class.assemble(self.params, inputs or {})
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Nodes in an order in which each comes after what it needs; the document's order breaks ties."""
 
     nodes: tuple[PlannedNode, ...]
