@@ -1,4 +1,4 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Link, useLocation } from "wouter";
@@ -32,6 +32,7 @@ import { EventsTab } from "./EventsTab";
 import { bestOf, peakBytes, totalSize } from "./facts";
 import { nodeNames } from "./graph-names";
 import { Overview } from "./Overview";
+import { graphForRun, showRunOn } from "./open-on-canvas";
 import "./run.css";
 import "./runs.css";
 import { RunErrorNote } from "./RunErrorNote";
@@ -171,7 +172,16 @@ function Head({ run }: { run: RunDetail }) {
     api.submitRun({ graph: run.graph, options: { ...run.options, lane: "queued" }, name: run.name }),
   );
   const remove = useFleetMutation(api.deleteRun);
-  const problem = [cancel.error, rerun.error, remove.error].find((error) => error instanceof ApiProblem);
+  const open = useMutation({
+    mutationFn: async () => {
+      const name = await graphForRun(run);
+      await showRunOn(name, run.run_id);
+      return name;
+    },
+  });
+  const problem = [cancel.error, rerun.error, remove.error, open.error].find(
+    (error) => error instanceof ApiProblem,
+  );
   const live = isLive(run);
   return (
     <>
@@ -192,13 +202,15 @@ function Head({ run }: { run: RunDetail }) {
             {live && <Live />}
           </div>
         </div>
-        <Link
-          className={buttonClass()}
-          href={`/graphs/${encodeURIComponent(run.graph_name)}?run=${run.run_id}`}
+        <Button
+          icon="graph"
+          isDisabled={open.isPending}
+          onPress={() =>
+            open.mutate(undefined, { onSuccess: (name) => navigate(`/graphs/${encodeURIComponent(name)}`) })
+          }
         >
-          <Icon name="graph" />
           {t("openOnCanvas")}
-        </Link>
+        </Button>
         {live ? (
           <Button
             kind="danger"
