@@ -10,10 +10,14 @@ import sys
 import webbrowser
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codefy_control_plane.settings import SETTINGS, BadSetting, Settings, load_settings
+
+if TYPE_CHECKING:
+    from codefy_control_plane.server import Server
 
 OPEN_PAGE = "open.html"
 
@@ -86,28 +90,27 @@ async def _serve(settings: Settings, *, open_browser: bool) -> int:
 
     for which in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(which, on_signal, which)
-    server = Server(settings)
-    page = settings.data_dir / OPEN_PAGE
     try:
-        async with server:
+        async with Server(settings) as server:
             click.echo(f"Codefy is ready at {server.url}")
             click.echo(f"Open {server.link}")
             sys.stdout.flush()
             if open_browser:
+                page = settings.data_dir / OPEN_PAGE
                 await asyncio.to_thread(_open_in_browser, page, server.link)
-            await _until_stopped(server, stop)
+                try:
+                    await _until_stopped(server, stop)
+                finally:
+                    page.unlink(missing_ok=True)
+            else:
+                await _until_stopped(server, stop)
     except CannotServe as error:
         click.echo(f"Error: {error}", err=True)
         return 1
-    finally:
-        page.unlink(missing_ok=True)
     return 0
 
 
-async def _until_stopped(server: object, stop: asyncio.Event) -> None:
-    from codefy_control_plane.server import Server
-
-    assert isinstance(server, Server)
+async def _until_stopped(server: Server, stop: asyncio.Event) -> None:
     stopping = asyncio.create_task(stop.wait())
     failing = asyncio.create_task(server.wait_failed())
     try:
