@@ -55,9 +55,9 @@ class Ledger:
         self.feed.publish(
             "r",
             event_count=len(self.events),
-            events=new_events,
+            events=lambda: new_events,
             metric_count=len(self.metrics),
-            metrics=new_metrics,
+            metrics=lambda: new_metrics,
             ended=ended,
         )
 

@@ -135,7 +135,7 @@ class AttemptRunner:
             self._feed.publish(
                 live.run_id,
                 event_count=counts.events,
-                events=stored_events(counts.events, [end.event]),
+                events=lambda: stored_events(counts.events, [end.event]),
                 metric_count=counts.metrics,
                 ended=True,
             )
@@ -194,7 +194,7 @@ class AttemptRunner:
         self._feed.publish(
             live.run_id,
             event_count=counts.events,
-            events=stored_events(counts.events, [event]),
+            events=lambda: stored_events(counts.events, [event]),
             metric_count=counts.metrics,
         )
         self._changed()

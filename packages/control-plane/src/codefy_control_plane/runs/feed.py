@@ -108,6 +108,13 @@ class _Recent(Generic[Row]):
         while self._rows and (len(self._rows) > self._max_rows or self._size > self._max_size):
             self._size -= self._size_of(self._rows.popleft())
 
+    def skip_to(self, total: int) -> None:
+        """Rows up to cursor ``total`` are committed and not kept."""
+        if total > self.last:
+            self.last = total
+            self._rows.clear()
+            self._size = 0
+
     def after(self, cursor: int, limit: int) -> list[Row] | None:
         """Rows after ``cursor``, or ``None`` when only the database can say."""
         start = len(self._rows) - (self.last - cursor)
@@ -136,6 +143,10 @@ def _one(row: object) -> int:
     return 1
 
 
+def _no_rows() -> tuple[()]:
+    return ()
+
+
 class Feed:
     """Channels of the runs that are live or watched."""
 
@@ -149,20 +160,25 @@ class Feed:
         run_id: str,
         *,
         event_count: int,
-        events: Sequence[StoredEvent] = (),
+        events: Callable[[], Sequence[StoredEvent]] = _no_rows,
         metric_count: int,
-        metrics: Sequence[StoredMetric] = (),
+        metrics: Callable[[], Sequence[StoredMetric]] = _no_rows,
         ended: bool = False,
     ) -> None:
         """Hand on committed rows, with how many of each kind the run has now. Call it in the event loop, after the
-        commit. Called out of order it costs watchers a read of the database, never a row."""
+        commit. Called out of order it costs watchers a read of the database, never a row. The rows are only made when
+        someone watches."""
         channel = self._channels.get(run_id)
         if channel is None:
             if ended:
                 return
             channel = self._channels[run_id] = Channel()
-        channel.events.extend(events, event_count)
-        channel.metrics.extend(metrics, metric_count)
+        if channel.watchers:
+            channel.events.extend(events(), event_count)
+            channel.metrics.extend(metrics(), metric_count)
+        else:
+            channel.events.skip_to(event_count)
+            channel.metrics.skip_to(metric_count)
         channel.ended = channel.ended or ended
         channel.live = not channel.ended
         channel.changed.notify()

@@ -235,7 +235,7 @@ class AttemptRecorder:
                 self._feed.publish(
                     self.run_id,
                     event_count=ended.events,
-                    events=stored_events(ended.events, [end.event]),
+                    events=lambda: stored_events(ended.events, [end.event]),
                     metric_count=ended.metrics,
                     ended=True,
                 )
@@ -274,9 +274,9 @@ class AttemptRecorder:
         self._feed.publish(
             self.run_id,
             event_count=counts.events,
-            events=stored_events(counts.events, batch.events),
+            events=lambda: stored_events(counts.events, batch.events),
             metric_count=counts.metrics,
-            metrics=[stored_metric(point) for point in batch.metrics],
+            metrics=lambda: [stored_metric(point) for point in batch.metrics],
         )
         if self.on_commit is not None:
             self.on_commit()
