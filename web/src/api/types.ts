@@ -1,316 +1,45 @@
-// Shapes of the HTTP API. Times are Unix seconds. `JsonNumber` may be one of the texts "NaN", "Infinity", "-Infinity".
+// Shapes of the HTTP API and its sockets, made from the server's description. Times are Unix seconds.
+export type {
+  ArtifactList,
+  Choice,
+  Device,
+  DeviceList,
+  DeviceStatus,
+  EventList,
+  Example,
+  ExampleList,
+  ExampleSummary,
+  GraphList,
+  GraphProblem,
+  GraphSummary,
+  GraphValidation,
+  Health,
+  MetricList,
+  NodeDefinition,
+  NodeList,
+  ParamDefinition,
+  PeakMemory,
+  PortDefinition,
+  Problem,
+  RunCancelled,
+  RunDetail,
+  RunError,
+  RunList,
+  RunOptions,
+  RunSubmitted,
+  RunSummary,
+  SavedGraph,
+  Slots,
+  StoredArtifact,
+  StoredEvent,
+  StoredMetric,
+  Target,
+  VisibleIf,
+  WorkerList,
+  WorkerStatus,
+} from "./schema";
 
+/** A number, or one of the texts "NaN", "Infinity" and "-Infinity". */
 export type JsonNumber = number | string;
+/** What a reason's parameters may hold. */
 export type ParamValue = unknown;
-
-export interface GraphProblem {
-  message: string;
-  code: string;
-  node_id: string | null;
-  params: Record<string, ParamValue>;
-}
-
-export interface Problem {
-  type?: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: string;
-  params?: Record<string, ParamValue>;
-  problems?: GraphProblem[] | null;
-}
-
-export interface Health {
-  status: string;
-  version: string;
-  protocol_version: number;
-}
-
-export interface Target {
-  worker?: string | null;
-  devices?: string[] | null;
-  pool?: string | null;
-  memory_gib?: number | null;
-  memory_source?: string | null;
-  wait?: boolean;
-}
-
-export interface RunOptions {
-  device?: string | null;
-  target?: Target | null;
-  lane?: string;
-  seed?: number | null;
-  deterministic?: boolean;
-  record_outputs?: boolean;
-  provenance?: boolean;
-  priority?: number;
-  retry?: Record<string, ParamValue> | null;
-  resume_grace_s?: number | null;
-  error_mode?: string;
-}
-
-export interface RunError {
-  code: string;
-  message: string;
-  params?: Record<string, ParamValue>;
-  node_id?: string | null;
-  traceback?: string | null;
-  problems?: Record<string, ParamValue>[] | null;
-  output_tail?: string | null;
-}
-
-export interface PeakMemory {
-  devices?: Record<string, number>;
-  exact?: boolean;
-}
-
-export interface RunSubmitted {
-  run_id: string;
-  number: number;
-  status: string;
-  queue_key: string;
-  queue_position: number | null;
-}
-
-export interface RunSummary {
-  run_id: string;
-  number: number;
-  name: string;
-  graph_name: string;
-  lane: string;
-  status: string;
-  attempt: number;
-  queue_key: string;
-  queue_position?: number | null;
-  queue_reason?: string | null;
-  queue_reason_code?: string | null;
-  queue_reason_params?: Record<string, ParamValue> | null;
-  worker_id?: string | null;
-  device?: string;
-  devices?: string[];
-  created_at: number;
-  started_at?: number | null;
-  ended_at?: number | null;
-  last_heard_at?: number | null;
-  error?: RunError | null;
-  progress?: unknown;
-  latest_metrics?: Record<string, JsonNumber>;
-  event_count?: number;
-  cancel_requested?: boolean;
-}
-
-export interface RunDetail extends RunSummary {
-  graph: unknown;
-  options: RunOptions;
-  graph_hash: string;
-  execution_facts?: Record<string, ParamValue>;
-  peak_memory?: PeakMemory | null;
-}
-
-export interface RunList {
-  runs: RunSummary[];
-  next_cursor: string | null;
-  total: number;
-  counts: Record<string, number>;
-}
-
-export interface StoredEvent {
-  cursor: number;
-  type: string;
-  ts: number;
-  payload: unknown;
-}
-
-export interface EventList {
-  run_id: string;
-  events: StoredEvent[];
-  next_cursor: number;
-  ended: boolean;
-}
-
-export interface StoredMetric {
-  name: string;
-  value: JsonNumber;
-  step: number;
-  epoch?: number | null;
-  scope?: string;
-  node_id?: string;
-  ts?: number;
-}
-
-export interface MetricList {
-  run_id: string;
-  points: StoredMetric[];
-  next_cursor: number;
-}
-
-export interface StoredArtifact {
-  artifact_id: number;
-  kind: string;
-  name: string;
-  path: string;
-  node_id: string;
-  size: number | null;
-  sha256: string | null;
-  media_type: string;
-  backend: string;
-  meta: Record<string, ParamValue>;
-  available: boolean;
-  created_at: number;
-}
-
-export interface ArtifactList {
-  run_id: string;
-  artifacts: StoredArtifact[];
-}
-
-export interface RunCancelled {
-  run_id: string;
-  status: string;
-  cancel_requested: boolean;
-}
-
-export interface Slots {
-  limit: number;
-  used: number;
-  run_ids: string[];
-}
-
-export interface Device {
-  name: string;
-  kind: string;
-  label?: string;
-  uuid?: string | null;
-  mig?: boolean;
-  memory_total?: number | null;
-  memory_free?: number | null;
-  load?: number | null;
-  temperature?: number | null;
-  power_watts?: number | null;
-}
-
-export interface DeviceStatus {
-  device: Device;
-  slots: Slots;
-}
-
-export interface WorkerStatus {
-  worker_id: string;
-  label: string;
-  state: string;
-  draining: boolean;
-  outdated: boolean;
-  same_machine: boolean;
-  product_version: string;
-  platform: string;
-  connected_at: number | null;
-  last_heard_at: number | null;
-  devices: DeviceStatus[];
-  run_ids: string[];
-  capabilities: string[];
-}
-
-export interface WorkerList {
-  workers: WorkerStatus[];
-}
-
-export interface GraphValidation {
-  valid: boolean;
-  problems: GraphProblem[];
-}
-
-export interface ExampleSummary {
-  name: string;
-  title: string;
-  description: string;
-  node_count: number;
-}
-
-export interface ExampleList {
-  examples: ExampleSummary[];
-}
-
-export interface Example {
-  name: string;
-  title: string;
-  description: string;
-  graph: unknown;
-}
-
-export interface DeviceList {
-  devices: DeviceStatus[];
-}
-
-export interface Choice {
-  value: string | number | boolean;
-  label: string;
-}
-
-export interface VisibleIf {
-  param: string;
-  equals: (string | number | boolean)[];
-}
-
-export interface PortDefinition {
-  name: string;
-  label: string;
-  type: string;
-  required?: boolean;
-  doc?: string;
-}
-
-export interface ParamDefinition {
-  name: string;
-  label: string;
-  kind: string;
-  default?: unknown;
-  min?: number | null;
-  max?: number | null;
-  exclusive_min?: boolean;
-  exclusive_max?: boolean;
-  unit?: string;
-  doc?: string;
-  choices?: Choice[] | null;
-  advanced?: boolean;
-  optional?: boolean;
-  visible_if?: VisibleIf | null;
-}
-
-export interface NodeDefinition {
-  type: string;
-  title: string;
-  category: string;
-  version: number;
-  summary: string;
-  doc: string;
-  icon: string;
-  inputs: PortDefinition[];
-  outputs: PortDefinition[];
-  params: ParamDefinition[];
-  layer?: boolean;
-  source?: string;
-}
-
-export interface NodeList {
-  catalog_hash: string;
-  nodes: NodeDefinition[];
-  failures?: Record<string, string>[];
-}
-
-export interface GraphSummary {
-  name: string;
-  revision: number;
-  updated_at: number;
-  node_count: number;
-}
-
-export interface GraphList {
-  graphs: GraphSummary[];
-}
-
-export interface SavedGraph {
-  name: string;
-  revision: number;
-  updated_at: number;
-  graph: unknown;
-}

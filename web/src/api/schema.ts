@@ -1,0 +1,434 @@
+// Made from /openapi.json by `npm run api-types`. Do not edit: change the server's structs instead.
+
+export interface Accepted {
+  type: "accepted";
+  id: string | null;
+  run_id: string;
+  number: number;
+}
+
+export interface ArtifactList {
+  run_id: string;
+  artifacts: StoredArtifact[];
+}
+
+export interface Attach {
+  type: "attach";
+  id?: string | null;
+  run_id: string;
+  cursor?: number;
+  metrics_cursor?: number;
+}
+
+export interface Choice {
+  value: string | number | boolean;
+  label: string;
+}
+
+export interface Detach {
+  type: "detach";
+  id?: string | null;
+  run_id: string;
+}
+
+export interface Device {
+  name: string;
+  kind: string;
+  label?: string;
+  uuid?: string | null;
+  mig?: boolean;
+  memory_total?: number | null;
+  memory_free?: number | null;
+  load?: number | null;
+  temperature?: number | null;
+  power_watts?: number | null;
+}
+
+export interface DeviceList {
+  devices: DeviceStatus[];
+}
+
+export interface DeviceStatus {
+  device: Device;
+  slots: Slots;
+}
+
+export interface Ended {
+  type: "ended";
+  run_id: string;
+}
+
+export interface EventList {
+  run_id: string;
+  events: StoredEvent[];
+  next_cursor: number;
+  ended: boolean;
+}
+
+export interface Events {
+  type: "events";
+  run_id: string;
+  events: StoredEvent[];
+}
+
+export interface Example {
+  name: string;
+  title: string;
+  description: string;
+  graph: unknown;
+}
+
+export interface ExampleList {
+  examples: ExampleSummary[];
+}
+
+export interface ExampleSummary {
+  name: string;
+  title: string;
+  description: string;
+  node_count: number;
+}
+
+export interface GraphList {
+  graphs: GraphSummary[];
+}
+
+export interface GraphProblem {
+  message: string;
+  code: string;
+  node_id: string | null;
+  params: Record<string, unknown>;
+}
+
+export interface GraphSummary {
+  name: string;
+  revision: number;
+  updated_at: number;
+  node_count: number;
+}
+
+export interface GraphValidation {
+  valid: boolean;
+  problems: GraphProblem[];
+}
+
+export interface Health {
+  status: string;
+  version: string;
+  protocol_version: number;
+}
+
+export interface MetricList {
+  run_id: string;
+  points: StoredMetric[];
+  next_cursor: number;
+}
+
+export interface Metrics {
+  type: "metrics";
+  run_id: string;
+  metrics_cursor: number;
+  points: StoredMetric[];
+}
+
+export interface NodeDefinition {
+  type: string;
+  title: string;
+  category: string;
+  version: number;
+  summary: string;
+  doc: string;
+  icon: string;
+  inputs: PortDefinition[];
+  outputs: PortDefinition[];
+  params: ParamDefinition[];
+  layer?: boolean;
+  source?: string;
+}
+
+export interface NodeList {
+  catalog_hash: string;
+  nodes: NodeDefinition[];
+  failures?: Record<string, string>[];
+}
+
+export interface ParamDefinition {
+  name: string;
+  label: string;
+  kind: string;
+  default?: unknown;
+  min?: number | null;
+  max?: number | null;
+  exclusive_min?: boolean;
+  exclusive_max?: boolean;
+  unit?: string;
+  doc?: string;
+  choices?: Choice[] | null;
+  advanced?: boolean;
+  optional?: boolean;
+  visible_if?: VisibleIf | null;
+}
+
+export interface PeakMemory {
+  devices?: Record<string, number>;
+  exact?: boolean;
+}
+
+export interface Ping {
+  type: "ping";
+  id?: string | null;
+}
+
+export interface Pong {
+  type: "pong";
+  id?: string | null;
+}
+
+export interface PortDefinition {
+  name: string;
+  label: string;
+  type: string;
+  required?: boolean;
+  doc?: string;
+}
+
+export interface Problem {
+  type?: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  params?: Record<string, unknown>;
+  problems?: GraphProblem[] | null;
+}
+
+export interface Refusal {
+  type: "error";
+  id?: string | null;
+  code: string;
+  message: string;
+  params: Record<string, unknown>;
+  run_id?: string | null;
+  problems?: GraphProblem[] | null;
+}
+
+export interface Run {
+  type: "run";
+  id?: string | null;
+  graph: unknown;
+  options?: RunOptions;
+  name?: string;
+}
+
+export interface RunCancelled {
+  run_id: string;
+  status: string;
+  cancel_requested: boolean;
+}
+
+export interface RunDetail {
+  run_id: string;
+  number: number;
+  name: string;
+  graph_name: string;
+  lane: string;
+  status: string;
+  attempt: number;
+  queue_key: string;
+  queue_position?: number | null;
+  queue_reason?: string | null;
+  queue_reason_code?: string | null;
+  queue_reason_params?: Record<string, unknown> | null;
+  worker_id?: string | null;
+  device?: string;
+  devices?: string[];
+  created_at: number;
+  started_at?: number | null;
+  ended_at?: number | null;
+  last_heard_at?: number | null;
+  error?: RunError | null;
+  progress?: unknown;
+  latest_metrics?: Record<string, number | string>;
+  event_count?: number;
+  cancel_requested?: boolean;
+  graph: unknown;
+  options: RunOptions;
+  graph_hash: string;
+  execution_facts?: Record<string, unknown>;
+  peak_memory?: PeakMemory | null;
+}
+
+export interface RunError {
+  code: string;
+  message: string;
+  params?: Record<string, string | number | boolean | unknown[] | Record<string, unknown> | null>;
+  node_id?: string | null;
+  traceback?: string | null;
+  problems?: Record<string, unknown>[] | null;
+  output_tail?: string | null;
+}
+
+export interface RunList {
+  runs: RunSummary[];
+  next_cursor: string | null;
+  total: number;
+  counts: Record<string, number>;
+}
+
+export interface RunOptions {
+  device?: string | null;
+  target?: Target | null;
+  lane?: string;
+  seed?: number | null;
+  deterministic?: boolean;
+  record_outputs?: boolean;
+  provenance?: boolean;
+  priority?: number;
+  retry?: Record<string, unknown> | null;
+  resume_grace_s?: number | null;
+  error_mode?: string;
+}
+
+export interface RunSubmitted {
+  run_id: string;
+  number: number;
+  status: string;
+  queue_key: string;
+  queue_position: number | null;
+}
+
+export interface RunSummary {
+  run_id: string;
+  number: number;
+  name: string;
+  graph_name: string;
+  lane: string;
+  status: string;
+  attempt: number;
+  queue_key: string;
+  queue_position?: number | null;
+  queue_reason?: string | null;
+  queue_reason_code?: string | null;
+  queue_reason_params?: Record<string, unknown> | null;
+  worker_id?: string | null;
+  device?: string;
+  devices?: string[];
+  created_at: number;
+  started_at?: number | null;
+  ended_at?: number | null;
+  last_heard_at?: number | null;
+  error?: RunError | null;
+  progress?: unknown;
+  latest_metrics?: Record<string, number | string>;
+  event_count?: number;
+  cancel_requested?: boolean;
+}
+
+export interface RunsChanged {
+  type: "runs_changed";
+}
+
+export interface SaveGraph {
+  graph: unknown;
+  base_revision?: number | null;
+}
+
+export interface SavedGraph {
+  name: string;
+  revision: number;
+  updated_at: number;
+  graph: unknown;
+}
+
+export interface Slots {
+  limit: number;
+  used: number;
+  run_ids: string[];
+}
+
+export interface Stop {
+  type: "stop";
+  id?: string | null;
+  run_id: string;
+}
+
+export interface StoredArtifact {
+  artifact_id: number;
+  kind: string;
+  name: string;
+  path: string;
+  node_id: string;
+  size: number | null;
+  sha256: string | null;
+  media_type: string;
+  backend: string;
+  meta: Record<string, unknown>;
+  available: boolean;
+  created_at: number;
+}
+
+export interface StoredEvent {
+  cursor: number;
+  type: string;
+  ts: number;
+  payload: unknown;
+}
+
+export interface StoredMetric {
+  name: string;
+  value: number | string;
+  step: number;
+  epoch?: number | null;
+  scope?: string;
+  node_id?: string;
+  ts?: number;
+}
+
+export interface SubmitRun {
+  graph: unknown;
+  options?: RunOptions;
+  name?: string;
+}
+
+export interface Target {
+  worker?: string | null;
+  devices?: string[] | null;
+  pool?: string | null;
+  memory_gib?: number | null;
+  memory_source?: string | null;
+  wait?: boolean;
+}
+
+export interface ValidateGraph {
+  graph: unknown;
+}
+
+export interface VisibleIf {
+  param: string;
+  equals: (string | number | boolean)[];
+}
+
+export interface WatchRuns {
+  type: "watch_runs";
+  id?: string | null;
+}
+
+export interface WorkerList {
+  workers: WorkerStatus[];
+}
+
+export interface WorkerStatus {
+  worker_id: string;
+  label: string;
+  state: string;
+  draining: boolean;
+  outdated: boolean;
+  same_machine: boolean;
+  product_version: string;
+  platform: string;
+  connected_at: number | null;
+  last_heard_at: number | null;
+  devices: DeviceStatus[];
+  run_ids: string[];
+  capabilities: string[];
+}
