@@ -6,8 +6,9 @@ keeps small models from waiting for their data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +16,11 @@ from torch import Tensor
 DEFAULT_BATCH_SIZE = 64
 _RESIDENT_BYTES = 1 << 30
 """Up to this size a data set is copied to the accelerator once, above it batch by batch."""
+
+
+def describe_shape(shape: Sequence[int]) -> str:
+    """``32 x 4 x 4``; ``a single number`` for no dimension."""
+    return " x ".join(str(size) for size in shape) if shape else "a single number"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +77,18 @@ class TensorDataset:
         if self.class_names:
             return len(self.class_names)
         return int(self.targets.max()) + 1 if len(self) else 0
+
+    def codefy_summary(self) -> dict[str, Any]:
+        """Facts for the inspector: samples, their shape, classes, batches."""
+        facts: dict[str, Any] = {"samples": len(self), "shape": list(self.sample_shape)}
+        words = [f"{len(self):,} samples of {describe_shape(self.sample_shape)}"]
+        if self.classification:
+            facts["classes"] = self.class_count
+            words.append(f"{self.class_count} classes")
+        if self.batching is not None:
+            facts["batch_size"] = self.batching.batch_size
+            words.append(f"batches of {self.batching.batch_size}")
+        return {**facts, "summary": ", ".join(words)}
 
     def select(self, indices: Tensor) -> TensorDataset:
         """The samples at ``indices`` (int64), in that order."""

@@ -162,6 +162,7 @@ class TrainingLoop:
         self._buffer = StepBuffer(log_every=settings.log_every, interval_s=settings.interval_s, clock=clock)
         self._total_steps = settings.epochs * len(train)
         self._latest: dict[str, float] = {}
+        self._best_rank: tuple[float, float] | None = None
         self._batch = 0
         self._first_step = 0
         self._started_at = 0.0
@@ -298,17 +299,18 @@ class TrainingLoop:
 
     # ------------------------------------------------------------------ checkpoints
     def _is_best(self, values: dict[str, float]) -> bool:
+        """Whether the epoch beats all before it; a lower loss decides between equal accuracies."""
         if not self.settings.keep_best:
             return False
         part = "val" if self.validation is not None else "train"
-        accuracy = self.settings.monitor != "loss" and f"{part}_accuracy" in values
-        value = values[f"{part}_{'accuracy' if accuracy else 'loss'}"]
-        if not math.isfinite(value):
+        loss = values[f"{part}_loss"]
+        accuracy = None if self.settings.monitor == "loss" else values.get(f"{part}_accuracy")
+        rank = (0.0 if accuracy is None else -accuracy, loss)
+        if not math.isfinite(loss) or (self._best_rank is not None and rank >= self._best_rank):
             return False
-        best = self.result.best_value
-        if best is not None and not (value > best if accuracy else value < best):
-            return False
-        self.result.best_value, self.result.best_epoch = value, self.result.epoch
+        self._best_rank = rank
+        self.result.best_epoch = self.result.epoch
+        self.result.best_value = loss if accuracy is None else accuracy
         return True
 
     def _keep_last(self) -> None:

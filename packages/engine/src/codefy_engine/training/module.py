@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from codefy_engine.graph.plan import Plan, PlannedNode
+from codefy_engine.training.data import describe_shape
 from codefy_engine.training.seeding import SeededDropout, derive_seed, seeded_initialisation
 
 INPUT_TYPE = "ModuleInput"
@@ -63,11 +64,6 @@ class _Step:
     slot: int
     free: tuple[int, ...]
     """Slots that nothing reads after it."""
-
-
-def describe_shape(shape: Shape) -> str:
-    """``32 x 4 x 4``; a single number for a vector."""
-    return " x ".join(str(size) for size in shape) if shape else "a single number"
 
 
 class GraphModule(nn.Module):
@@ -159,6 +155,21 @@ class GraphModule(nn.Module):
             for slot in step.free:
                 values[slot] = None
         return cast("Tensor", values[self._output_slot])
+
+    def codefy_summary(self) -> dict[str, Any]:
+        """Facts for the inspector: the layers, with shapes and parameters once they are made."""
+        if not self.built:
+            layers: list[dict[str, Any]] = [{"id": layer.id, "type": layer.type} for layer in self._layers]
+            return {"layers": layers, "summary": f"{len(layers)} layers, made when data arrives"}
+        layers = [
+            {"id": r.id, "type": r.type, "shape": list(r.shape), "parameters": r.parameters}
+            for r in self.reports
+        ]
+        return {
+            "layers": layers,
+            "parameters": self.parameter_count,
+            "summary": f"{len(layers)} layers, {self.parameter_count:,} parameters",
+        }
 
     def architecture(self) -> list[dict[str, Any]]:
         """The layers as plain data, for checkpoints: id, type, parameters, sources, output shape."""

@@ -9,6 +9,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from codefy_engine.training.lean import lean_optimizer
+
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerRecipe:
@@ -16,6 +18,11 @@ class OptimizerRecipe:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def codefy_summary(self) -> str:
+        """``AdamW, lr 0.003``."""
+        lr = self.options.get("lr")
+        return self.name if lr is None else f"{self.name}, lr {lr:g}"
 
     def bind(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """The optimizer over ``parameters``.
@@ -26,7 +33,7 @@ class OptimizerRecipe:
         trainable = [parameter for parameter in parameters if parameter.requires_grad]
         if not trainable:
             raise ValueError("the model has no parameters to train: add a layer with weights, such as Linear")
-        make = cast("Callable[..., torch.optim.Optimizer]", getattr(torch.optim, self.name))
+        make = cast("Callable[..., torch.optim.Optimizer]", lean_optimizer(self.name))
         return make(trainable, **self.options)
 
 

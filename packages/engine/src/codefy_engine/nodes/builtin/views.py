@@ -38,19 +38,14 @@ def describe(value: Any) -> str:
     """``value`` for people, in at most 40 lines."""
     import torch
 
-    from codefy_engine.training.data import TensorDataset
-    from codefy_engine.training.module import GraphModule, describe_shape
+    from codefy_engine.training.data import TensorDataset, describe_shape
+    from codefy_engine.training.module import GraphModule
 
     if isinstance(value, torch.Tensor):
         size = " x ".join(map(str, value.shape)) or "scalar"
         text = f"tensor {size}, {str(value.dtype).removeprefix('torch.')}, {value.device}\n{value.detach().cpu()}"
     elif isinstance(value, TensorDataset):
-        facts = [f"{len(value):,} samples of {describe_shape(value.sample_shape)}"]
-        if value.classification:
-            facts.append(f"{value.class_count} classes")
-        if value.batching is not None:
-            facts.append(f"batches of {value.batching.batch_size}")
-        text = ", ".join(filter(None, [value.name, *facts]))
+        text = f"{value.name}: {value.codefy_summary()['summary']}".removeprefix(": ")
     elif isinstance(value, GraphModule) and value.built:
         rows = [
             f"  {report.id}: {report.type} → {describe_shape(report.shape)}, {report.parameters:,} parameters"

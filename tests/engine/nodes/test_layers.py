@@ -1,0 +1,136 @@
+"""Every layer node against the torch module that it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from codefy_engine.graph import Builder
+from codefy_engine.nodes.base import Node, NodeContext, input, node, output
+from codefy_engine.nodes.registry import default_registry
+
+CASES: list[tuple[str, dict[str, Any], tuple[int, ...], nn.Module]] = [
+    ("Linear", {"out_features": 5}, (3, 7), nn.Linear(7, 5)),
+    ("Linear", {"out_features": 5, "bias": False}, (7,), nn.Linear(7, 5, bias=False)),
+    ("Conv2d", {"out_channels": 4}, (3, 8, 8), nn.Conv2d(3, 4, 3, padding=1)),
+    (
+        "Conv2d",
+        {"out_channels": 4, "kernel_size": 2, "stride": 2, "padding": 0, "dilation": 2, "groups": 2},
+        (2, 9, 8),
+        nn.Conv2d(2, 4, 2, stride=2, dilation=2, groups=2),
+    ),
+    ("MaxPool2d", {}, (2, 8, 6), nn.MaxPool2d(2)),
+    (
+        "MaxPool2d",
+        {"kernel_size": 3, "stride": 1, "padding": 1},
+        (2, 8, 6),
+        nn.MaxPool2d(3, stride=1, padding=1),
+    ),
+    ("AvgPool2d", {"kernel_size": 3, "stride": 2}, (2, 9, 9), nn.AvgPool2d(3, stride=2)),
+    ("AdaptiveAvgPool2d", {"output_size": 3}, (2, 7, 8), nn.AdaptiveAvgPool2d(3)),
+    ("BatchNorm1d", {"momentum": 0.3}, (6,), nn.BatchNorm1d(6, momentum=0.3)),
+    ("BatchNorm1d", {}, (6, 4), nn.BatchNorm1d(6)),
+    ("BatchNorm2d", {"eps": 1e-3}, (3, 4, 4), nn.BatchNorm2d(3, eps=1e-3)),
+    ("LayerNorm", {}, (3, 6), nn.LayerNorm(6)),
+    ("LayerNorm", {"dimensions": 2}, (3, 6), nn.LayerNorm([3, 6])),
+    ("Flatten", {}, (3, 4, 2), nn.Flatten()),
+    ("ReLU", {}, (5,), nn.ReLU()),
+    ("LeakyReLU", {"slope": 0.2}, (5,), nn.LeakyReLU(0.2)),
+    ("GELU", {}, (5,), nn.GELU()),
+    ("GELU", {"approximate": "tanh"}, (5,), nn.GELU(approximate="tanh")),
+    ("SiLU", {}, (5,), nn.SiLU()),
+    ("Sigmoid", {}, (5,), nn.Sigmoid()),
+    ("Tanh", {}, (5,), nn.Tanh()),
+    ("Softmax", {}, (2, 5), nn.Softmax(dim=-1)),
+    ("Softmax", {"dimension": 1}, (2, 5), nn.Softmax(dim=1)),
+]
+
+
+@pytest.mark.parametrize(("type", "params", "shape", "wanted"), CASES)
+def test_a_layer_computes_what_torch_s_does(
+    type: str, params: dict[str, Any], shape: tuple[int, ...], wanted: nn.Module
+) -> None:
+    built = default_registry().get(type).create(params).build(shape)  # type: ignore[attr-defined]  # a layer
+    built.load_state_dict(wanted.state_dict())
+    x = torch.randn(4, *shape)
+    for module in (built, wanted):
+        module.train()
+    assert torch.equal(built(x), wanted(x))
+    for module in (built, wanted):
+        module.eval()
+    assert torch.equal(built(x), wanted(x))
+
+
+def test_every_layer_type_is_covered() -> None:
+    layers = {d.type for d in default_registry().definitions() if d.layer and d.category == "layers"}
+    # Dropout is random: tests/engine/training/test_seeding.py. Add and Concat: test_module.py.
+    assert {type for type, *_ in CASES} | {"Dropout", "Add", "Concat"} == layers
+
+
+@pytest.mark.parametrize(
+    ("type", "params", "shape", "words"),
+    [
+        ("Conv2d", {}, (64,), "channels x height x width"),
+        ("MaxPool2d", {}, (3, 8), "3 dimensions, got 2"),
+        ("AvgPool2d", {}, (), "got 0"),
+        ("AdaptiveAvgPool2d", {}, (1, 2, 3, 4), "got 4"),
+        ("BatchNorm2d", {}, (8,), "got 1"),
+        ("BatchNorm1d", {}, (1, 2, 3), "features, or channels x length"),
+        ("Linear", {}, (), "at least one dimension"),
+        ("LayerNorm", {"dimensions": 3}, (4,), "last 3 dimensions"),
+        ("Softmax", {"dimension": 3}, (5,), "dimension 3 is not one of a sample"),
+        ("Softmax", {"dimension": 0}, (5,), "dimension 0"),
+    ],
+)
+def test_a_shape_that_a_layer_does_not_take(
+    type: str, params: dict[str, Any], shape: tuple[int, ...], words: str
+) -> None:
+    layer = default_registry().get(type).create(params)
+    with pytest.raises(ValueError, match=words):
+        layer.build(shape)  # type: ignore[attr-defined]  # a layer
+
+
+def test_joins_say_what_they_need() -> None:
+    join = default_registry().get("Concat").create({"dimension": 2})
+    with pytest.raises(ValueError, match="same number of dimensions, at least 2"):
+        join.build((3,), (3,))  # type: ignore[attr-defined]  # a layer
+
+
+@node(type="Numbers", title="Numbers", category="data", icon="hash")
+class Numbers(Node):
+    """Give a batch of two rows."""
+
+    x: Any = output("tensor")
+
+    def run(self, ctx: NodeContext) -> Any:
+        return torch.tensor([[1.0, -2.0, 3.0], [0.0, 5.0, -6.0]])
+
+
+def test_layers_act_on_tensors_outside_a_module(harness: Any) -> None:
+    seen: list[torch.Tensor] = []
+
+    @node(type="Keep", title="Keep", category="views", icon="eye")
+    class Keep(Node):
+        """Keep what comes in."""
+
+        x: Any = input("tensor")
+
+        def run(self, ctx: NodeContext) -> None:
+            seen.append(self.x)
+
+    graph = Builder("tensors", seed=3)
+    numbers = graph.add("Numbers")["x"]
+    relu = graph.add("ReLU", x=numbers)
+    graph.add("Keep", x=graph.add("Add", a=relu, b=numbers))
+    graph.add("Keep", x=graph.add("Linear", "weights", x=numbers, out_features=2))
+    for _ in range(2):
+        outcome, _ = harness.execute(graph.build(), nodes=[Numbers, Keep])
+        assert outcome.status == "succeeded", outcome.error
+    sums = [x for x in seen if x.shape == (2, 3)]
+    linear = [x for x in seen if x.shape == (2, 2)]
+    assert sums[0].tolist() == [[2.0, -2.0, 6.0], [0.0, 10.0, -6.0]]
+    # The seed decides the weights.
+    assert torch.equal(linear[0], linear[1])
