@@ -157,9 +157,13 @@ class Agent:
     def _signals(self) -> Generator[None, None, None]:
         loop = asyncio.get_running_loop()
         if sys.platform == "win32":
+
+            def stop(_number: int, _frame: object) -> None:
+                loop.call_soon_threadsafe(self.stop)
+
             # Ctrl-C, and Ctrl-Break as ``codefy-agent stop`` sends it.
             for number in (signal.SIGINT, signal.SIGBREAK):
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.stop))
+                signal.signal(number, stop)
             yield
             return
         numbers = (signal.SIGINT, signal.SIGTERM)

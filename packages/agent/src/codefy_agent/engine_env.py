@@ -9,6 +9,15 @@ from pathlib import Path
 
 import msgspec
 
+_WINDOWS_BOOT = """
+import msvcrt, os, runpy, sys
+module = sys.argv.pop(1)
+for place, flag in ((2, os.O_RDONLY), (4, os.O_WRONLY)):
+    sys.argv[place] = str(msvcrt.open_osfhandle(int(sys.argv[place]), flag | os.O_BINARY))
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""Windows passes handles to a new process, not descriptors; the child's own interpreter makes these of those."""
+
 
 class EngineNotFound(LookupError):
     """The interpreter that was asked for is not there."""
@@ -27,7 +36,10 @@ class Engine(msgspec.Struct, frozen=True):
 
         ``-P`` keeps the working folder, which the run writes to, out of the import path.
         """
-        program = [str(self.python), "-P", "-m", self.module]
+        if sys.platform == "win32":
+            program = [str(self.python), "-P", "-c", _WINDOWS_BOOT, self.module]
+        else:
+            program = [str(self.python), "-P", "-m", self.module]
         escaped = [part.replace("{", "{{").replace("}", "}}") for part in program]
         return [*escaped, "--read-fd", "{read}", "--write-fd", "{write}"]
 

@@ -8,18 +8,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from codefy_agent.pipes import new_reader, new_writer
 from codefy_agent.strays import kill_marked
 
-_READ_BYTES = 256 * 1024
-_GUARD = Path(__file__).with_name("guard.py")
+_GUARD = Path(__file__).with_name("guard_windows.py" if sys.platform == "win32" else "guard.py")
 _CLEAN_TIMEOUT_S = 5.0
-_DRAIN_READS = 256
 MARK = "CODEFY_RUN_MARK"
 """Environment variable by which a run's processes are known when even their guard was killed."""
 
@@ -70,10 +68,10 @@ class GuardedProcess:
         self._command = command
         self._environment = dict(environment)
         self._folder = folder
-        self._readers = [_PipeReader(on_records), _PipeReader(on_console)]
-        self._report = _PipeReader(self._reported)
+        self._readers = [new_reader(on_records), new_reader(on_console)]
+        self._report = new_reader(self._reported)
         self._report_text = b""
-        self._commands = _PipeWriter()
+        self._commands = new_writer()
         self._lifeline = -1
         self._guard: subprocess.Popen[bytes] | None = None
         self._started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -103,7 +101,7 @@ class GuardedProcess:
                 ours, end = os.pipe()
                 theirs.append(end)
                 reader.open(ours)
-            _, _, report, records, console = theirs
+            lifeline, commands, report, records, console = _inherited(theirs)
             program = [part.format(read=commands, write=records) for part in self._command]
             keep = f"{commands},{records}"
             guard = [
@@ -127,9 +125,20 @@ class GuardedProcess:
                 os.close(descriptor)
         return await asyncio.shield(self._started)
 
-    def _spawn(self, guard: list[str], theirs: list[int]) -> subprocess.Popen[bytes]:
+    def _spawn(self, command: list[str], theirs: list[int]) -> subprocess.Popen[bytes]:
+        if sys.platform == "win32":
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self._environment,
+                cwd=self._folder,
+                startupinfo=subprocess.STARTUPINFO(lpAttributeList={"handle_list": _inherited(theirs)}),
+                creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP,
+            )
         return subprocess.Popen(
-            guard,
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -158,7 +167,7 @@ class GuardedProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), _CLEAN_TIMEOUT_S)
         for reader in self._readers:
-            reader.drain()
+            await reader.drain()
         return ProcessEnd(code=self._code, signal=self._signal, stuck=self._stuck)
 
     async def close(self) -> None:
@@ -229,78 +238,13 @@ class GuardedProcess:
             self._started.exception()  # looked at, whether or not start() was still waiting
 
 
-class _PipeReader:
-    """Hands over what arrives at a pipe, and ``b""`` once at its end."""
+def _inherited(descriptors: list[int]) -> list[int]:
+    """The numbers by which another process knows these descriptors: themselves, or on Windows their handles."""
+    if sys.platform == "win32":
+        import msvcrt
 
-    def __init__(self, deliver: Callable[[bytes], None]) -> None:
-        self._deliver = deliver
-        self._descriptor = -1
-
-    def open(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        os.set_blocking(descriptor, False)
-        asyncio.get_running_loop().add_reader(descriptor, self._ready)
-
-    def _ready(self) -> bool:
-        try:
-            data = os.read(self._descriptor, _READ_BYTES)
-        except BlockingIOError:
-            return False
-        if not data:
-            self.close()
-        self._deliver(data)
-        return bool(data)
-
-    def drain(self) -> None:
-        """Hand over what is in the pipe now; bounded, for a stuck process may go on writing."""
-        for _ in range(_DRAIN_READS):
-            if self._descriptor < 0 or not self._ready():
-                break
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
-class _PipeWriter:
-    """Writes to a pipe as it takes it; what its reader never reads is dropped with it."""
-
-    def __init__(self) -> None:
-        self._descriptor = -1
-        self._waiting: deque[memoryview] = deque()
-
-    def open(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        os.set_blocking(descriptor, False)
-
-    def write(self, data: bytes) -> None:
-        if self._descriptor < 0 or not data:
-            return
-        if not self._waiting:
-            asyncio.get_running_loop().add_writer(self._descriptor, self._ready)
-        self._waiting.append(memoryview(data))
-
-    def _ready(self) -> None:
-        try:
-            written = os.write(self._descriptor, self._waiting[0])
-        except BlockingIOError:
-            return
-        except OSError:  # the other end is closed
-            self.close()
-            return
-        if written == len(self._waiting[0]):
-            self._waiting.popleft()
-        else:
-            self._waiting[0] = self._waiting[0][written:]
-        if not self._waiting:
-            asyncio.get_running_loop().remove_writer(self._descriptor)
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            if self._waiting:
-                asyncio.get_running_loop().remove_writer(self._descriptor)
-                self._waiting.clear()
-            os.close(self._descriptor)
-            self._descriptor = -1
+        handles = [msvcrt.get_osfhandle(descriptor) for descriptor in descriptors]
+        for handle in handles:
+            os.set_handle_inheritable(handle, True)
+        return handles
+    return descriptors
