@@ -230,15 +230,24 @@ async def test_problems_of_a_graph_come_with_the_refusal(server: Server, graph_o
     assert [problem["code"] for problem in refusal["problems"]] == ["unknown_node_type"]
 
 
-async def test_third_interactive_run_is_refused(server: Server, graph_of: GraphOf, release: Any) -> None:
-    async with watching(server) as watcher:
-        for number in range(2):
-            await watcher.send(type="run", id=f"q{number}", graph=graph_of("Wait"))
-            await watcher.until("accepted", id=f"q{number}")
-        await watcher.send(type="run", id="q2", graph=graph_of("Wait"))
-        refusal = await watcher.until("error", id="q2")
+async def test_one_interactive_run_per_editor_and_two_at_all(
+    server: Server, graph_of: GraphOf, release: Any
+) -> None:
+    async with watching(server) as first, watching(server) as second, watching(server) as third:
+        for editor in (first, second):
+            await editor.send(type="run", id="q", graph=graph_of("Wait"))
+            await editor.until("accepted", id="q")
+        run_id = first.messages[0]["run_id"]
+        await first.send(type="run", id="more", graph=graph_of("Wait"))
+        refusal = await first.until("error", id="more")
+        assert (refusal["code"], refusal["params"]) == ("editor_busy", {"run_id": run_id})
+        await third.send(type="run", id="q", graph=graph_of("Wait"))
+        refusal = await third.until("error", id="q")
+        assert (refusal["code"], refusal["params"]) == ("interactive_busy", {"running": 2})
         release()
-    assert (refusal["code"], refusal["params"]) == ("interactive_busy", {"running": 2})
+        await first.until("ended", run_id=run_id)
+        await first.send(type="run", id="next", graph=graph_of("Wait"))
+        await first.until("accepted", id="next")
 
 
 async def test_an_internal_error_is_answered_with_its_id(

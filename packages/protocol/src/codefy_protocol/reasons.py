@@ -117,6 +117,9 @@ INTERACTIVE_BUSY = register(
     "interactive_busy",
     "{running} interactive runs are going on, the most at once. Stop one, or queue this run.",
 )
+EDITOR_BUSY = register(
+    "editor_busy", "The run {run_id} of this editor is still going on. Stop it, or queue this one."
+)
 NOT_SUPPORTED_YET = register("not_supported_yet", "{what} is not supported by this version.")
 RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
 RUN_ACTIVE = register("run_active", "The run {run_id} is {status}. Cancel it before deleting it.")

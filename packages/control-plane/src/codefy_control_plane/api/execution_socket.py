@@ -55,6 +55,8 @@ MAX_METRICS = 2000
 MAX_REPLIES = 512
 """Answers that may wait for a client that sends and never reads; beyond them it is cut off."""
 
+LIVE = frozenset(("queued", "running", "disconnected"))
+
 CLOSE_WITHIN_S = 1.0
 CLOSE_NORMAL = 1000
 CLOSE_GOING_AWAY = 1001
@@ -149,6 +151,8 @@ class _Connection:
         self._outbox = Outbox()
         self._pumps: dict[str, asyncio.Task[None]] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._own_run: str | None = None
+        """The interactive run of this editor: one at a time (L-1)."""
         self._tasks: asyncio.TaskGroup
 
     async def serve(self) -> int | None:
@@ -235,10 +239,20 @@ class _Connection:
         )
 
     async def _run(self, message: Run) -> None:
+        service = self._context.service
+        if self._own_run is not None and await self._is_live(self._own_run):
+            raise Refused(409, reason(reasons.EDITOR_BUSY, run_id=self._own_run))
         options = msgspec.structs.replace(message.options, lane="interactive")
-        submitted = await self._context.service.submit(bytes(message.graph), options, message.name)
+        submitted = await service.submit(bytes(message.graph), options, message.name)
+        self._own_run = submitted.run_id
         self._outbox.reply(Accepted(id=message.id, run_id=submitted.run_id, number=submitted.number))
         await self._attach(submitted.run_id, 0, 0)
+
+    async def _is_live(self, run_id: str) -> bool:
+        try:
+            return (await self._context.service.get(run_id)).status in LIVE
+        except Refused:
+            return False  # deleted meanwhile
 
     async def _attach(self, run_id: str, cursor: int, metrics_cursor: int) -> None:
         await self._detach(run_id)
