@@ -270,7 +270,7 @@ export class Plot {
   #xTicks(u: uPlot): number[] {
     const [from, to] = this.#xRange();
     const plotWidth = u.bbox.width / uPlot.pxRatio;
-    return linearTicks(from, to, Math.max(2, Math.floor(plotWidth / 90)));
+    return linearTicks(from, to, Math.max(2, Math.floor(plotWidth / 64)));
   }
 
   #yTicks(): number[] {

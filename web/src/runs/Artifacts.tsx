@@ -19,10 +19,25 @@ interface ListProps {
   artifacts: readonly StoredArtifact[];
 }
 
+/** What is known of an artifact besides its name: where in training, how large, and where its file is. */
+function useAbout(run: RunSummary): (artifact: StoredArtifact) => string[] {
+  const { t } = useTranslation("runs");
+  const format = useFormat();
+  return (artifact) => {
+    const { epoch, note } = artifactNote(artifact);
+    const place = run.worker_id ? t("onWorker", { worker: run.worker_id }) : t("gone");
+    return [
+      epoch === undefined ? (note ?? "") : t("epoch", { epoch }),
+      artifact.size === null ? "" : format.size(artifact.size),
+      artifact.available ? "" : place,
+    ].filter(Boolean);
+  };
+}
+
 /** Names, sizes and downloads in few lines. */
 export function ArtifactList({ run, artifacts }: ListProps) {
   const { t } = useTranslation("runs");
-  const format = useFormat();
+  const about = useAbout(run);
   if (artifacts.length === 0) {
     return (
       <p className="artifact-none text-12 ink-3">{t(isLive(run) ? "noArtifacts" : "noArtifactsEnded")}</p>
@@ -30,24 +45,18 @@ export function ArtifactList({ run, artifacts }: ListProps) {
   }
   return (
     <ul className="artifact-list">
-      {artifacts.map((artifact) => {
-        const { epoch, note } = artifactNote(artifact);
-        const about = [
-          epoch === undefined ? note : t("epoch", { epoch }),
-          artifact.size === null ? "" : format.size(artifact.size),
-          artifact.available ? "" : t("gone"),
-        ].filter(Boolean);
-        return (
-          <li key={artifact.artifact_id} className="row">
-            <Icon name={ICONS[artifact.kind] ?? "file"} className="ink-3" />
+      {artifacts.map((artifact) => (
+        <li key={artifact.artifact_id} className="row">
+          <Icon name={ICONS[artifact.kind] ?? "file"} className="ink-3" />
+          <span className="col grow artifact-text">
             <span className="mono artifact-name clip" title={artifact.path}>
               {artifact.name}
             </span>
-            <span className="text-12 ink-3 grow clip">{about.join(t("comma"))}</span>
-            {artifact.available && <Download runId={run.run_id} artifact={artifact} />}
-          </li>
-        );
-      })}
+            <span className="text-12 ink-3 clip">{about(artifact).join(t("comma"))}</span>
+          </span>
+          {artifact.available && <Download runId={run.run_id} artifact={artifact} />}
+        </li>
+      ))}
     </ul>
   );
 }
@@ -86,43 +95,34 @@ interface GalleryProps extends ListProps {
 /** All artifacts with previews of what can be shown. */
 export function ArtifactGallery({ run, artifacts, nameOf }: GalleryProps) {
   const { t } = useTranslation("runs");
-  const format = useFormat();
+  const about = useAbout(run);
   if (artifacts.length === 0) return <ArtifactList run={run} artifacts={artifacts} />;
   return (
     <div className="artifact-gallery">
-      {artifacts.map((artifact) => {
-        const { epoch, note } = artifactNote(artifact);
-        return (
-          <section className="card" key={artifact.artifact_id} aria-label={artifact.name}>
-            <div className="card-head">
-              <Icon name={ICONS[artifact.kind] ?? "file"} className="ink-3" />
-              <span className="mono artifact-name grow clip" title={artifact.path}>
-                {artifact.name}
-              </span>
-              {artifact.available && <Download runId={run.run_id} artifact={artifact} />}
-            </div>
-            {artifact.kind === "image" && artifact.available && (
-              <Picture runId={run.run_id} artifact={artifact} />
-            )}
-            <p className="artifact-about text-12 ink-3">
-              {[
-                nameOf(artifact.node_id),
-                epoch === undefined ? note : t("epoch", { epoch }),
-                artifact.size === null ? "" : format.size(artifact.size),
-                artifact.media_type,
-                artifact.available ? "" : t("gone"),
-              ]
-                .filter(Boolean)
-                .join(t("comma"))}
+      {artifacts.map((artifact) => (
+        <section className="card" key={artifact.artifact_id} aria-label={artifact.name}>
+          <div className="card-head">
+            <Icon name={ICONS[artifact.kind] ?? "file"} className="ink-3" />
+            <span className="mono artifact-name grow clip" title={artifact.path}>
+              {artifact.name}
+            </span>
+            {artifact.available && <Download runId={run.run_id} artifact={artifact} />}
+          </div>
+          {artifact.kind === "image" && artifact.available && (
+            <Picture runId={run.run_id} artifact={artifact} />
+          )}
+          <p className="artifact-about text-12 ink-3">
+            {[nameOf(artifact.node_id), ...about(artifact), artifact.media_type]
+              .filter(Boolean)
+              .join(t("comma"))}
+          </p>
+          {artifact.sha256 && (
+            <p className="artifact-about mono-11 ink-3 clip" title={artifact.sha256}>
+              sha256 {artifact.sha256.slice(0, 16)}…
             </p>
-            {artifact.sha256 && (
-              <p className="artifact-about mono-11 ink-3 clip" title={artifact.sha256}>
-                sha256 {artifact.sha256.slice(0, 16)}…
-              </p>
-            )}
-          </section>
-        );
-      })}
+          )}
+        </section>
+      ))}
     </div>
   );
 }
