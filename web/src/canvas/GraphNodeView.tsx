@@ -1,9 +1,9 @@
 import { Handle, type NodeProps, Position, useStore as useFlow } from "@xyflow/react";
 import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { type InnerNode, useLive } from "../api";
+import { fromJsonNumber, type InnerNode, type OutputSummary, useLive } from "../api";
 import type { GraphProblem, NodeDefinition, PortDefinition } from "../api/types";
-import { clockText } from "../charts/format";
+import { clockText, metricText } from "../charts/format";
 import { Icon } from "../ui/Icon";
 import { StateMark } from "../ui/StateMark";
 import { countText, durationText, shapeText } from "./format";
@@ -306,15 +306,46 @@ function NodeFoot({ node, view, problem, unknown }: FootProps) {
   }
   const subgraph = subgraphOf(node);
   if (subgraph !== null) return <ModuleFoot subgraph={subgraph} />;
-  const summary = Object.values(live?.outputs ?? {}).find((output) => output.summary)?.summary;
-  if (summary !== undefined && state !== "resting") {
+  return state === "resting" || live === undefined ? null : <ResultFoot outputs={live.outputs} />;
+}
+
+/** What the node gave, in a few words: how much data, or the first numbers. */
+function ResultFoot({ outputs }: { outputs: Readonly<Record<string, OutputSummary>> }) {
+  const { t } = useTranslation("canvas");
+  const all = Object.values(outputs);
+  const data = all.filter((output) => typeof output.samples === "number");
+  if (data.length > 0) {
+    const classes = data[0]?.classes;
+    const counts = data.map((output) => countText(output.samples as number)).join(" · ");
     return (
-      <footer className="node-foot" title={summary}>
-        <span className="clip">{summary}</span>
+      <footer className="node-foot">
+        <span className="clip">{t("samples", { counts })}</span>
+        {data.length === 1 && typeof classes === "number" && (
+          <span className="ink-3">{t("classes", { count: classes })}</span>
+        )}
+      </footer>
+    );
+  }
+  const values = all.find((output) => output.type === "metrics")?.values;
+  const first = isNumbers(values)
+    ? (["accuracy", "val_accuracy", "loss", "val_loss"].find((name) => name in values) ??
+      Object.keys(values)[0])
+    : undefined;
+  if (isNumbers(values) && first !== undefined) {
+    return (
+      <footer className="node-foot">
+        <span className="clip ink-3">
+          {t(`measure.${first}`, { defaultValue: first.replaceAll("_", " ") })}
+        </span>
+        <span className="mono">{metricText(fromJsonNumber(values[first] as number))}</span>
       </footer>
     );
   }
   return null;
+}
+
+function isNumbers(value: unknown): value is Record<string, number | string> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function ModuleFoot({ subgraph }: { subgraph: string }) {

@@ -14,7 +14,6 @@ import "@xyflow/react/dist/base.css";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { EmptyStage } from "./EmptyStage";
-import { FIT } from "./fit";
 import { GraphNodeView } from "./GraphNodeView";
 import { inputOf, outputOf } from "./model/catalog";
 import { refuses } from "./model/connect";
@@ -28,7 +27,7 @@ import { useEditor, useGraph } from "./store/editor";
 import { currentLevel, scopeOf } from "./store/graph-store";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
-import { useKeepInSight } from "./use-keep-in-sight";
+import { useKeepFitted, useKeepInSight } from "./use-keep-in-sight";
 import { Wire } from "./Wire";
 import { RefusalTip, WireInHand } from "./WireInHand";
 
@@ -47,6 +46,7 @@ export function Stage({ name }: { name: string }) {
   const [edges, setEdges] = useState<FlowEdge[]>(() => toFlowEdges(level, []));
   const [wires, setWires] = useState<ReadonlySet<string>>(new Set());
   const drawn = useRef(level);
+  useKeepFitted(depth);
   useKeepInSight();
 
   // The document leads; what is only on the screen (measures, a drag under way) lives here.
@@ -72,12 +72,8 @@ export function Stage({ name }: { name: string }) {
     [edges, wires],
   );
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another level is another picture
-  useEffect(() => {
-    const frame = requestAnimationFrame(() => void flow.fitView(FIT));
-    setWires(new Set());
-    return () => cancelAnimationFrame(frame);
-  }, [depth, flow]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the wires of another level are not selected
+  useEffect(() => setWires(new Set()), [depth]);
 
   const onNodesChange = useCallback(
     (changes: NodeChange<FlowNode>[]) => {
@@ -197,6 +193,10 @@ export function Stage({ name }: { name: string }) {
             useStageUi.getState().openSearch({ at: { x: event.clientX, y: event.clientY }, wire: null });
           }
         }}
+        onMoveStart={(event) => {
+          // Only a person's own movement: fitting moves the canvas too, without an event.
+          if (event !== null) useStageUi.setState({ fitted: false });
+        }}
         onDragOver={(event) => {
           if (event.dataTransfer.types.includes(NODE_DRAG)) {
             event.preventDefault();
@@ -219,8 +219,6 @@ export function Stage({ name }: { name: string }) {
         edgesFocusable={false}
         minZoom={0.2}
         maxZoom={2}
-        fitView
-        fitViewOptions={FIT}
         elevateNodesOnSelect
         proOptions={{ hideAttribution: true }}
       >

@@ -20,6 +20,10 @@ export function StageTools() {
   const zoom = useFlow((state) => state.transform[2]);
   const libraryOpen = useView((state) => state.libraryOpen);
   const duration = reducedMotion() ? 0 : 160;
+  const move = (act: () => Promise<boolean>) => {
+    useStageUi.setState({ fitted: false });
+    void act();
+  };
   const tidyUp = () => {
     const state = store.getState();
     const sizes = new Map(
@@ -57,21 +61,28 @@ export function StageTools() {
       </Toolbar>
       <Breadcrumb />
       <Toolbar className="float stage-zoom" aria-label={t("view")}>
-        <IconButton icon="minus" label={t("zoomOut")} onPress={() => void flow.zoomOut({ duration })} />
+        <IconButton
+          icon="minus"
+          label={t("zoomOut")}
+          onPress={() => move(() => flow.zoomOut({ duration }))}
+        />
         <AriaButton
           className="btn btn-ghost mono stage-percent"
           aria-label={t("zoomReset")}
-          onPress={() => void flow.zoomTo(1, { duration })}
+          onPress={() => move(() => flow.zoomTo(1, { duration }))}
         >
           {Math.round(zoom * 100)} %
         </AriaButton>
-        <IconButton icon="plus" label={t("zoomIn")} onPress={() => void flow.zoomIn({ duration })} />
+        <IconButton icon="plus" label={t("zoomIn")} onPress={() => move(() => flow.zoomIn({ duration }))} />
         <span className="float-line" />
         <IconButton
           icon="fit"
           label={t("fit")}
           keys="1"
-          onPress={() => void flow.fitView({ ...FIT, duration })}
+          onPress={() => {
+            useStageUi.setState({ fitted: true });
+            void flow.fitView({ ...FIT, duration });
+          }}
         />
       </Toolbar>
     </>

@@ -75,6 +75,10 @@ export default locale(
     left: "{{time}} left",
     epochOf: "Epoch {{epoch}} of {{epochs}}",
     openModule: "Open ↵",
+    samples: "{{counts}} samples",
+    classes_one: "{{count}} class",
+    classes_other: "{{count}} classes",
+    measure: { accuracy: "accuracy", val_accuracy: "val accuracy", loss: "loss", val_loss: "val loss" },
     parameters_one: "{{text}} parameter",
     parameters_other: "{{text}} parameters",
     category: {
@@ -297,6 +301,9 @@ export default locale(
     left: "剩 {{time}}",
     epochOf: "第 {{epoch}} / {{epochs}} 回合",
     openModule: "開啟 ↵",
+    samples: "{{counts}} 個樣本",
+    classes_other: "{{count}} 類",
+    measure: { accuracy: "準確率", val_accuracy: "驗證準確率", loss: "損失", val_loss: "驗證損失" },
     parameters_other: "{{text}} 個參數",
     category: {
       data: "資料",

@@ -1,9 +1,27 @@
-import { useReactFlow, useStoreApi } from "@xyflow/react";
+import { useNodesInitialized, useReactFlow, useStore, useStoreApi } from "@xyflow/react";
 import { useEffect } from "react";
+import { FIT } from "./fit";
 import { useGraph } from "./store/editor";
+import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 
 const MARGIN = 24;
+
+/** Show the whole graph when it opens, and as long as nobody moved the canvas, whenever its room changes. */
+export function useKeepFitted(depth: number): void {
+  const flow = useReactFlow();
+  const measured = useNodesInitialized();
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another level is another picture
+  useEffect(() => useStageUi.setState({ fitted: true }), [depth]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: fits again for another level or another room
+  useEffect(() => {
+    if (!measured || width === 0 || !useStageUi.getState().fitted) return;
+    const frame = requestAnimationFrame(() => void flow.fitView(FIT));
+    return () => cancelAnimationFrame(frame);
+  }, [flow, measured, width, height, depth]);
+}
 
 /** When the panel opens beside the canvas, pan just so far that the selected node stays visible. */
 export function useKeepInSight(): void {
@@ -11,25 +29,27 @@ export function useKeepInSight(): void {
   const api = useStoreApi();
   const selected = useGraph((state) => (state.selection.length === 1 ? (state.selection[0] ?? null) : null));
   const panelOpen = useView((state) => state.panelOpen);
+  const width = useStore((state) => state.width);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the room changes when the panel opens
   useEffect(() => {
-    if (selected === null || !panelOpen) return;
+    if (selected === null || !panelOpen || useStageUi.getState().fitted) return;
     const frame = requestAnimationFrame(() => {
       const node = flow.getInternalNode(selected);
       if (node === undefined) return;
       const { x, y, zoom } = flow.getViewport();
-      const { width, height } = api.getState();
+      const room = api.getState();
       const left = node.internals.positionAbsolute.x * zoom + x;
       const top = node.internals.positionAbsolute.y * zoom + y;
       const right = left + (node.measured.width ?? 0) * zoom;
       const bottom = top + (node.measured.height ?? 0) * zoom;
-      const dx = shift(left, right, width);
-      const dy = shift(top, bottom, height);
+      const dx = shift(left, right, room.width);
+      const dy = shift(top, bottom, room.height);
       if (dx !== 0 || dy !== 0) {
         void flow.setViewport({ x: x + dx, y: y + dy, zoom }, { duration: reducedMotion() ? 0 : 160 });
       }
     });
     return () => cancelAnimationFrame(frame);
-  }, [flow, api, selected, panelOpen]);
+  }, [flow, api, selected, panelOpen, width]);
 }
 
 function shift(from: number, to: number, size: number): number {

@@ -37,7 +37,10 @@ export function useShortcuts(): void {
         state.select(currentLevel(state).nodes.map((node) => node.id));
       },
       delete: () => useStageUi.getState().removeChosen(),
-      fit: () => void flow.fitView({ ...FIT, duration: reducedMotion() ? 0 : 160 }),
+      fit: () => {
+        useStageUi.setState({ fitted: true });
+        void flow.fitView({ ...FIT, duration: reducedMotion() ? 0 : 160 });
+      },
       dock: () => useView.getState().set({ dockOpen: !useView.getState().dockOpen }),
       panel: () => useView.getState().set({ panelOpen: !useView.getState().panelOpen }),
       up: () => {

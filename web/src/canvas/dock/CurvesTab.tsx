@@ -58,7 +58,7 @@ function Facts({ run, series }: { run: RunView; series: readonly Series[] }) {
     if (value !== undefined && !Number.isNaN(value)) rows.push([name, metricText(value)]);
   };
   if (step !== undefined) rows.push([t("fact.step"), countText(step)]);
-  add(t("fact.trainLoss"), last(series, "loss"));
+  add(t("fact.trainLoss"), last(series, "train_loss") ?? last(series, "loss"));
   add(t("fact.valLoss"), last(series, "val_loss"));
   add(t("fact.valAccuracy"), last(series, "val_accuracy"));
   if (top !== null) rows.push([t("fact.best"), metricText(top.value), t("fact.epoch", { epoch: top.epoch })]);

@@ -5,6 +5,7 @@ import { Icon } from "../../ui/Icon";
 import { findNode, levelOf, nodeTitle, subgraphOf } from "../model/document";
 import { useEditor, useGraph } from "../store/editor";
 import { documentOf } from "../store/graph-store";
+import { useStageUi } from "../store/stage-ui";
 import { useView } from "../store/view";
 import { reducedMotion } from "../use-keep-in-sight";
 import { useWords } from "../words";
@@ -35,6 +36,7 @@ export function Problems() {
     }
     state.select([target]);
     useView.getState().set({ panelOpen: true, panelTab: "parameters" });
+    useStageUi.setState({ fitted: false });
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         void flow.fitView({

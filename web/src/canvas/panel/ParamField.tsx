@@ -132,8 +132,7 @@ function Control(props: ControlProps) {
       const options = choices.map((choice, at) => ({ id: String(at), label: words.choiceLabel(choice) }));
       const at = choices.findIndex((choice) => choice.value === value);
       const pick = (id: string) => change(choices[Number(id)]?.value);
-      const short =
-        choices.length <= 3 && options.reduce((sum, option) => sum + option.label.length, 0) <= 14;
+      const short = choices.length <= 3 && widthOf(options.map((option) => option.label)) <= 14;
       if (short && at >= 0) {
         return <Segmented label={label} options={options} value={String(at)} onChange={pick} />;
       }
@@ -220,6 +219,11 @@ function TextControl({ text, read, label, change, describedBy, onRefused }: Text
       }}
     />
   );
+}
+
+/** How much room labels take, in letters: Chinese characters are twice as wide. */
+function widthOf(labels: readonly string[]): number {
+  return labels.join("").replace(/[^\u0000-\u024f]/g, "  ").length;
 }
 
 /** A press on an arrow changes a fraction by a tenth of its size. */

@@ -15,6 +15,8 @@ interface StageUi {
   keysOpen: boolean;
   /** Why the last run could not be started, until it is dismissed. */
   notice: { tone: "bad" | "warn" | "live"; text: string; detail?: string } | null;
+  /** The whole graph was fitted into view and nobody has moved the canvas since. */
+  fitted: boolean;
   removeChosen: () => void;
   openSearch(request: SearchRequest): void;
   closeSearch(): void;
@@ -25,6 +27,7 @@ export const useStageUi = create<StageUi>()((set) => ({
   queueOpen: false,
   keysOpen: false,
   notice: null,
+  fitted: true,
   removeChosen: () => {},
   openSearch: (search) => set({ search }),
   closeSearch: () => set({ search: null }),
