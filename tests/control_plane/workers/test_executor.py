@@ -1,0 +1,314 @@
+"""The executor of worker runs: decisions in, recorder calls and an outcome out."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codefy_control_plane.scheduling.model import Placement
+from codefy_control_plane.workers import executor as executor_module
+from codefy_control_plane.workers.decisions import (
+    AttemptKey,
+    Commit,
+    Deliver,
+    GiveUp,
+    Reported,
+    SetStatus,
+    Warn,
+)
+from codefy_control_plane.workers.executor import WorkerExecutor
+from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
+from codefy_engine.execution.sinks import RunSinks
+from codefy_engine.graph.document import parse_graph
+from codefy_protocol.bodies import ConsoleBody, PeakMemory, RunError, RunFinishedBody
+from codefy_protocol.envelope import encode_body
+from codefy_protocol.frames import (
+    Artifact,
+    Assign,
+    Console,
+    DeviceIdentity,
+    Event,
+    Metrics,
+    RunFacts,
+    RunStarted,
+    RunWarning,
+)
+from codefy_protocol.names import RunOptions
+from codefy_protocol.reasons import WORKER_GONE, WORKER_RECONNECTED, reason
+
+KEY = ("r1", 1)
+GRAPH = b'{"format_version":1,"nodes":[],"edges":[]}'
+
+
+class KeptRecorder:
+    """Keeps every call in order; ``failures`` commits fail first."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.failures = 0
+        self.sinks = RunSinks(
+            emit=lambda kind, ts, body: self.calls.append(("emit", kind, ts, body)),
+            record_metrics=lambda ts, body: self.calls.append(("metrics", ts, body)),
+            record_artifact=lambda ts, body: self.calls.append(("artifact", ts, body)),
+            warn=lambda _, body: self.calls.append(("warn", msgspec.json.decode(body)["code"])),
+        )
+
+    def started(self, body: bytes) -> None:
+        self.calls.append(("started", body))
+
+    def console(self, body: ConsoleBody) -> None:
+        self.calls.append(("console", body.text))
+
+    def facts(self, facts: dict[str, Any]) -> None:
+        self.calls.append(("facts", facts))
+
+    def status(self, status: str) -> None:
+        self.calls.append(("status", status))
+
+    async def commit(self, recorded_seq: int | None = None, resume: dict[str, Any] | None = None) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise sqlite3.OperationalError("disk full")
+        self.calls.append(("commit", recorded_seq, resume))
+
+
+class KeptAttempts:
+    """A registry that keeps what executors ask of it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.assigned: Assign | None = None
+
+    def place(
+        self,
+        worker: str,
+        assign: Assign,
+        executor: WorkerExecutor,
+        *,
+        recorded_seq: int | None,
+        grace_s: float | None,
+    ) -> None:
+        self.assigned = assign
+        self.calls.append(("place", worker, recorded_seq, grace_s))
+
+    def cancel(self, worker: str, key: AttemptKey) -> None:
+        self.calls.append(("cancel", worker, key))
+
+    def committed(self, worker: str, key: AttemptKey, seq: int) -> None:
+        self.calls.append(("committed", worker, key, seq))
+
+    def settled(self, worker: str, key: AttemptKey, reported_seq: int | None) -> None:
+        self.calls.append(("settled", worker, key, reported_seq))
+
+    def detach(self, worker: str, key: AttemptKey) -> None:
+        self.calls.append(("detach", worker, key))
+
+
+class Bench:
+    """One executor, running."""
+
+    def __init__(self, folder: Path, recorded_seq: int | None = None, graph: bytes = GRAPH) -> None:
+        self.recorder = KeptRecorder()
+        self.attempts = KeptAttempts()
+        placement = Placement(
+            worker_id="w1",
+            devices=(DeviceIdentity(name="cuda:0", uuid="GPU-1"),),
+            slots=(("w1", "cuda:0"),),
+        )
+        self.executor = WorkerExecutor(
+            self.attempts, placement, self.recorder, payload_cap=4096, grace_s=12.0, recorded_seq=recorded_seq
+        )
+        self.request = ExecutionRequest(
+            run_id="r1",
+            attempt=1,
+            graph=parse_graph(graph),
+            options=RunOptions(seed=3, resume_grace_s=50.0),
+            device="cuda:0",
+            run_dir=folder / "run",
+            files_dir=folder,
+            secrets={"KEY": "value"},
+            sinks=self.recorder.sinks,
+        )
+
+    async def run(self, *decisions: Any) -> ExecutionOutcome:
+        for decision in decisions:
+            self.executor.decide(decision)
+        return await asyncio.wait_for(self.executor.run(self.request), 20)
+
+
+def report(seq: int = 9, **fields: Any) -> Reported:
+    return Reported(*KEY, seq, encode_body(RunFinishedBody(**{"status": "succeeded", **fields})))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Bench]:
+    return lambda *args, **fields: Bench(tmp_path, *args, **fields)
+
+
+async def test_it_assigns_what_was_asked(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    await one.run(report())
+    assert one.attempts.calls == [("place", "w1", None, 50.0)]
+    assign = one.attempts.assigned
+    assert assign is not None
+    assert assign.devices == (DeviceIdentity(name="cuda:0", uuid="GPU-1"),)
+    assert (assign.device, assign.payload_cap, assign.grace_s) == ("cuda:0", 4096, 12.0)
+    assert assign.secrets == {"KEY": "value"}
+    assert msgspec.json.decode(assign.options, type=RunOptions).seed == 3
+    assert assign.graph is not None
+    assert parse_graph(assign.graph) == one.request.graph
+    assert len(assign.graph_hash) == 64
+
+
+async def test_records_become_the_calls_that_a_local_run_makes(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    at: dict[str, Any] = {"run_id": "r1", "attempt": 1, "ts": 5.0}
+    await one.run(
+        Deliver(
+            *KEY,
+            (
+                RunStarted(seq=1, body=b'{"pid":1}', **at),
+                Event(seq=2, kind="node_status", body=b'{"node_id":"a"}', **at),
+                Metrics(seq=3, body=b'{"points":[]}', **at),
+                Artifact(seq=4, body=b'{"name":"x"}', **at),
+                RunWarning(seq=5, body=b'{"code":"c"}', **at),
+                Console(seq=6, body=encode_body(ConsoleBody(offset=0, text="hi", size=2)), **at),
+                RunFacts(seq=7, body=b'{"torch":"2"}', **at),
+            ),
+        ),
+        report(),
+    )
+    assert one.recorder.calls == [
+        ("started", b'{"pid":1}'),
+        ("emit", "node_status", 5.0, b'{"node_id":"a"}'),
+        ("metrics", 5.0, b'{"points":[]}'),
+        ("artifact", 5.0, b'{"name":"x"}'),
+        ("warn", "c"),
+        ("console", "hi"),
+        ("facts", {"torch": "2"}),
+    ]
+
+
+async def test_a_batch_is_committed_with_its_seq_before_that_is_told(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    warning = reason(WORKER_RECONNECTED, worker="w1")
+    await one.run(SetStatus(*KEY, "running"), Warn(*KEY, warning), Commit(*KEY, 4), report())
+    assert one.recorder.calls[:2] == [("status", "running"), ("warn", "worker_reconnected")]
+    name, seq, resume = one.recorder.calls[2]
+    assert (name, seq) == ("commit", 4)
+    assert resume == {
+        "seq": 4,
+        "worker_id": "w1",
+        "slots": [["w1", "cuda:0"]],
+        "devices": [{"name": "cuda:0", "uuid": "GPU-1"}],
+    }
+    assert one.attempts.calls[-1] == ("committed", "w1", KEY, 4)
+
+
+async def test_a_commit_that_fails_is_tried_again_and_not_told(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(executor_module, "COMMIT_RETRY_S", 0.001)
+    one = bench()
+    one.recorder.failures = 3
+    await one.run(Commit(*KEY, 4), report())
+    assert [call[0] for call in one.recorder.calls] == ["commit"]
+    assert one.attempts.calls[1:] == [("committed", "w1", KEY, 4)]
+    assert len(caplog.records) == 3
+
+
+async def test_records_that_cannot_be_read_do_not_stop_the_rest(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    at: dict[str, Any] = {"run_id": "r1", "attempt": 1, "ts": 5.0}
+    broken = (
+        Console(seq=1, body=b"{", **at),
+        RunFacts(seq=2, body=b"nope", **at),
+        RunFacts(seq=3, body=b"[1]", **at),
+        Event(seq=4, kind="k", body=b"{}", **at),
+    )
+    await one.run(Deliver(*KEY, broken), report())
+    assert one.recorder.calls == [("emit", "k", 5.0, b"{}")]
+
+
+async def test_the_report_is_the_outcome_and_is_settled_by_its_seq(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    error = RunError(code="node_failed", message="no")
+    memory = PeakMemory(devices={"cuda:0": 5}, exact=True)
+    outcome = await one.run(report(7, status="failed", error=error, peak_memory=memory))
+    assert outcome == ExecutionOutcome(status="failed", error=error, peak_memory=memory)
+    assert one.executor.final_seq == 7
+    one.executor.settled()
+    assert one.attempts.calls[-1] == ("settled", "w1", KEY, 7)
+
+
+async def test_a_report_that_cannot_be_read_is_a_failure(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    outcome = await one.run(Reported(*KEY, 7, b"{"))
+    assert outcome.status == "failed"
+    assert outcome.error is not None
+    assert outcome.error.code == "child_died"
+    assert one.executor.final_seq == 7
+
+
+async def test_given_up(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    outcome = await one.run(GiveUp(*KEY, "interrupted", reason(WORKER_GONE, worker="w1", seconds=9)))
+    assert outcome.status == "interrupted"
+    assert outcome.error is not None
+    assert outcome.error.code == "worker_gone"
+    assert one.executor.final_seq is None
+    one.executor.settled()
+    assert one.attempts.calls[-1] == ("settled", "w1", KEY, None)
+
+
+@pytest.mark.parametrize("when", ["before", "stop set", "meanwhile"])
+async def test_a_stop_is_forwarded(bench: Callable[..., Bench], when: str) -> None:
+    one = bench()
+    if when == "before":
+        await one.executor.cancel()
+    if when == "stop set":
+        one.request.stop.set()
+    running = asyncio.create_task(one.run())
+    while not one.attempts.calls:
+        await asyncio.sleep(0)
+    if when == "meanwhile":
+        await one.executor.cancel()
+    one.executor.decide(report(status="cancelled"))
+    assert (await running).status == "cancelled"
+    assert one.attempts.calls == [("place", "w1", None, 50.0), ("cancel", "w1", KEY)]
+
+
+async def test_cancelling_the_task_leaves_the_run_going(bench: Callable[..., Bench]) -> None:
+    one = bench(5)
+    running = asyncio.create_task(one.run())
+    while not one.attempts.calls:
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert one.attempts.calls == [("place", "w1", 5, 50.0), ("detach", "w1", KEY)]
+
+
+async def test_a_graph_over_the_size_of_a_message_fails_clearly(bench: Callable[..., Bench]) -> None:
+    nodes = [
+        {
+            "id": f"n{number}",
+            "type": "Print",
+            "position": {"x": 0, "y": 0},
+            "data": {"params": {"text": "x" * 900}},
+        }
+        for number in range(1200)
+    ]
+    one = bench(graph=msgspec.json.encode({"format_version": 1, "nodes": nodes, "edges": []}))
+    outcome = await one.run()
+    assert outcome.error is not None
+    assert outcome.error.code == "graph_too_large"
+    assert one.attempts.calls == []
+    one.executor.settled()
+    assert one.attempts.calls == []
