@@ -197,6 +197,39 @@ async def test_commits_told_out_of_order_lose_and_repeat_nothing() -> None:
     assert watcher.steps == [1, 2, 3, 4]
 
 
+async def test_what_was_committed_while_nobody_watched_is_read_back() -> None:
+    ledger = Ledger()
+    ledger.commit(1)
+    with ledger.feed.watching("r"):
+        ledger.commit(10, 10)
+    ledger.commit(4, 4)
+    watcher = Watcher(ledger, cursor=8, metrics_cursor=5)
+    await settle()
+    assert watcher.cursors == list(range(9, 16))
+    assert watcher.steps == list(range(6, 15))
+    ledger.commit(1, ended=True)
+    await watcher.done()
+    assert watcher.cursors == list(range(9, 17))
+
+
+async def test_a_hole_between_commits_is_read_back() -> None:
+    ledger = Ledger()
+    ledger.commit(1)
+    with ledger.feed.watching("r"):
+        ledger.commit(10, 10)
+        publish = ledger.feed.publish
+        ledger.feed.publish = lambda *_, **__: None  # type: ignore[method-assign]
+        ledger.commit(3, 3)
+        ledger.feed.publish = publish  # type: ignore[method-assign]
+        ledger.commit(2, 2)
+        watcher = Watcher(ledger, cursor=5, metrics_cursor=4)
+        await settle()
+    assert watcher.cursors == list(range(6, 17))
+    assert watcher.steps == list(range(5, 16))
+    ledger.commit(1, ended=True)
+    await watcher.done()
+
+
 @pytest.mark.parametrize("seed", range(20))
 async def test_random_watchers_all_see_the_same_list(seed: int) -> None:
     rng = random.Random(seed)

@@ -81,6 +81,21 @@ def test_queues_that_share_a_slot_take_turns_in_the_order_of_submission() -> Non
     assert shop.starts() == ["r3"]
 
 
+def test_a_queue_whose_head_came_later_waits_for_the_other() -> None:
+    one_card = WorkerView(name="box", state=ONLINE, devices=CARDS[:1], node_types=TYPES)
+    shop = Shop(Limits(accelerator=1), one_card)
+    running = shop.submit("cuda:0", "box")
+    assert shop.starts() == [running]
+    first = shop.submit("cuda:0", "box")
+    other = shop.submit("cuda", "box")
+    behind = shop.submit("cuda:0", "box")
+    shop.scheduler.remove(first)
+    shop.scheduler.release(running)
+    assert shop.starts() == [other]
+    shop.scheduler.release(other)
+    assert shop.starts() == [behind]
+
+
 def test_a_long_queue_does_not_starve_others() -> None:
     shop = Shop(Limits(accelerator=1), box())
     for _ in range(50):

@@ -26,7 +26,6 @@ from codefy_control_plane.scheduling.model import (
     WorkerView,
 )
 from codefy_control_plane.scheduling.placement import never, place
-from codefy_protocol.names import ANY
 from codefy_protocol.reasons import Reason
 
 
@@ -128,7 +127,8 @@ class Scheduler:
                     insort(heads, queue[0], key=_sequence)
                 continue
             self._reasons[run.run_id] = answer.reason
-            if len(run.devices) > 1 and run.worker != ANY and answer.reason is None:
+            # A set for ``any`` names no worker yet, so what it would reserve is nobody's slot.
+            if len(run.devices) > 1 and answer.reason is None:
                 reserved.update((run.worker, device) for device in run.devices)
         return started
 
