@@ -180,7 +180,7 @@ function placeState(worker: WorkerStatus, t: Translate): string {
 
 /** One sentence on what will happen. */
 function outlook(worker: WorkerStatus, device: string, t: Translate): string {
-  const name = worker.worker_id === "local" ? t("thisServer") : worker.worker_id;
+  const name = worker.worker_id === "local" ? t("thisServerInside") : worker.worker_id;
   if (worker.state !== "online") return t("outlook.offline", { name });
   if (worker.draining) return t("outlook.draining", { name });
   const entry = worker.devices.find((candidate) => candidate.device.name === device);

@@ -6,6 +6,7 @@ import {
   type EdgeChange,
   type FinalConnectionState,
   type NodeChange,
+  type OnConnectStartParams,
   ReactFlow,
   SelectionMode,
   useReactFlow,
@@ -15,7 +16,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { EmptyStage } from "./EmptyStage";
 import { GraphNodeView } from "./GraphNodeView";
-import { inputOf, outputOf } from "./model/catalog";
+import { inputOf, outputOf, portType } from "./model/catalog";
 import { refuses } from "./model/connect";
 import { findNode, type GraphEdge, type Point, subgraphOf } from "./model/document";
 import { type FlowEdge, type FlowNode, toFlowEdges, toFlowNodes } from "./model/flow";
@@ -45,6 +46,7 @@ export function Stage({ name }: { name: string }) {
   const [nodes, setNodes] = useState<FlowNode[]>(() => toFlowNodes(level, []));
   const [edges, setEdges] = useState<FlowEdge[]>(() => toFlowEdges(level, []));
   const [wires, setWires] = useState<ReadonlySet<string>>(new Set());
+  const [hand, setHand] = useState<{ end: "source" | "target"; type: string } | null>(null);
   const drawn = useRef(level);
   useKeepFitted(depth);
   useKeepInSight();
@@ -130,8 +132,20 @@ export function Stage({ name }: { name: string }) {
     [store],
   );
 
+  const onConnectStart = useCallback(
+    (_: MouseEvent | TouchEvent, { nodeId, handleId, handleType }: OnConnectStartParams) => {
+      const node = nodeId === null ? undefined : findNode(currentLevel(store.getState()), nodeId);
+      const definition = node && catalog.get(node.type);
+      const port =
+        handleType === "source" ? outputOf(definition, handleId ?? "") : inputOf(definition, handleId ?? "");
+      if (port !== undefined && handleType !== null) setHand({ end: handleType, type: port.type });
+    },
+    [store, catalog],
+  );
+
   const onConnectEnd = useCallback(
     (event: MouseEvent | TouchEvent, connection: FinalConnectionState) => {
+      setHand(null);
       const { fromHandle, toHandle } = connection;
       if (fromHandle === null || toHandle !== null || !(event.target instanceof Element)) return;
       if (event.target.closest(".react-flow__pane") === null) return;
@@ -167,7 +181,12 @@ export function Stage({ name }: { name: string }) {
   }, [removeChosen]);
 
   return (
-    <main className="stage" aria-label={t("graphNamed", { name })}>
+    <main
+      className="stage"
+      aria-label={t("graphNamed", { name })}
+      data-hand={hand?.end}
+      data-hand-type={hand === null ? undefined : portType(hand.type)}
+    >
       <ReactFlow<FlowNode, FlowEdge>
         className="graph"
         nodes={shownNodes}
@@ -179,6 +198,7 @@ export function Stage({ name }: { name: string }) {
         onNodeDragStop={(_, _node, moved) => commitMove(moved)}
         onSelectionDragStop={(_, moved) => commitMove(moved)}
         onConnect={onConnect}
+        onConnectStart={onConnectStart}
         onConnectEnd={onConnectEnd}
         isValidConnection={isValidConnection}
         connectionLineComponent={WireInHand}

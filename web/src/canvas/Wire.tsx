@@ -1,4 +1,4 @@
-import { BaseEdge, type EdgeProps, getBezierPath } from "@xyflow/react";
+import { BaseEdge, type EdgeProps } from "@xyflow/react";
 import { memo } from "react";
 import { useLive } from "../api";
 import type { OutputSummary } from "../api/events";
@@ -10,6 +10,7 @@ import { typeColour } from "./PortShape";
 import { useEditor, useGraph } from "./store/editor";
 import { currentLevel } from "./store/graph-store";
 import { innerOf, parametersOf, useRunView } from "./store/run-view";
+import { wirePath } from "./wire-path";
 
 /** Wires shorter than this show their shape above them instead of on them. */
 const LONG = 100;
@@ -38,14 +39,7 @@ export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
     run?.runId ?? null,
     (live) => live === undefined || ["succeeded", "reused"].includes(live.nodes[source]?.status ?? ""),
   );
-  const [path, labelX, labelY] = getBezierPath({
-    sourceX,
-    sourceY,
-    targetX,
-    targetY,
-    sourcePosition: props.sourcePosition,
-    targetPosition: props.targetPosition,
-  });
+  const [path, labelX, labelY] = wirePath(sourceX, sourceY, targetX, targetY);
   const thin = !inside && run?.active === true && !reached;
   const width = (type === "model" ? 3 : 2) / (thin ? 2 : 1);
   const colour = typeColour(type ?? "any");

@@ -1,7 +1,8 @@
 import { type ConnectionLineComponentProps, getBezierPath, useConnection } from "@xyflow/react";
+import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import { inputOf, outputOf } from "./model/catalog";
-import { refuses } from "./model/connect";
+import { type Refusal, refuses } from "./model/connect";
 import { findNode, type GraphEdge } from "./model/document";
 import { typeColour } from "./PortShape";
 import { useEditor, useGraph } from "./store/editor";
@@ -67,7 +68,14 @@ export function RefusalTip() {
   };
   const refusal = refuses(level, catalog, edge);
   if (refusal === null) return null;
-  return <Tip x={hand.x} y={hand.y} text={t(`refusal.${refusal.reason}`, refusal.params)} />;
+  return <Tip x={hand.x} y={hand.y} text={t(`refusal.${refusal.reason}`, worded(refusal, t))} />;
+}
+
+/** The types of a refusal in the page's language. */
+function worded({ params }: Refusal, t: TFunction<"canvas">): Record<string, string> {
+  const type = (name: string | undefined) =>
+    name === undefined ? "" : t(`type.${name}`, { defaultValue: name });
+  return { ...params, takes: type(params.takes), gives: type(params.gives) };
 }
 
 function Tip({ x, y, text }: { x: number; y: number; text: string }) {

@@ -1,6 +1,6 @@
 import { useNodesInitialized, useReactFlow, useStore, useStoreApi } from "@xyflow/react";
-import { useEffect } from "react";
-import { FIT } from "./fit";
+import { useEffect, useRef } from "react";
+import { FIT, FIT_BELOW_TRAIL } from "./fit";
 import { useGraph } from "./store/editor";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
@@ -15,10 +15,13 @@ export function useKeepFitted(depth: number): void {
   const height = useStore((state) => state.height);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another level is another picture
   useEffect(() => useStageUi.setState({ fitted: true }), [depth]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: fits again for another level or another room
+  const last = useRef("");
   useEffect(() => {
-    if (!measured || width === 0 || !useStageUi.getState().fitted) return;
-    const frame = requestAnimationFrame(() => void flow.fitView(FIT));
+    // Other nodes are no reason: the canvas must not jump while someone edits.
+    const room = `${depth} ${width} ${height}`;
+    if (!measured || width === 0 || room === last.current || !useStageUi.getState().fitted) return;
+    last.current = room;
+    const frame = requestAnimationFrame(() => void flow.fitView(depth > 0 ? FIT_BELOW_TRAIL : FIT));
     return () => cancelAnimationFrame(frame);
   }, [flow, measured, width, height, depth]);
 }

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noArrayIndexKey: a document does not change while it is shown
 import { marked, type Token, type Tokens } from "marked";
 import { Fragment, type ReactNode, useMemo } from "react";
 

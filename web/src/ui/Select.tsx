@@ -45,7 +45,9 @@ export function Select({
       placeholder={placeholder}
     >
       <Button className="field">
-        <SelectValue className="select-value" />
+        <SelectValue className="select-value">
+          {({ isPlaceholder, selectedText }) => (isPlaceholder ? placeholder : selectedText)}
+        </SelectValue>
         <Icon name="down" />
       </Button>
       <Popover className="popover" offset={4}>

@@ -23,7 +23,7 @@ export function refuses(level: Level, catalog: Catalog, edge: GraphEdge): Refusa
       reason: "wrongType",
       params: {
         title: target.data.label ?? catalog.get(target.type)?.title ?? target.type,
-        port: to.label,
+        port: to.name.replaceAll("_", " "),
         takes: to.type,
         gives: from.type,
       },

@@ -223,7 +223,7 @@ function TextControl({ text, read, label, change, describedBy, onRefused }: Text
 
 /** How much room labels take, in letters: Chinese characters are twice as wide. */
 function widthOf(labels: readonly string[]): number {
-  return labels.join("").replace(/[^\u0000-\u024f]/g, "  ").length;
+  return labels.join("").replace(/\p{Script=Han}/gu, "  ").length;
 }
 
 /** A press on an arrow changes a fraction by a tenth of its size. */
