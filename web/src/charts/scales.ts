@@ -50,7 +50,7 @@ export function logTicks(low: number, high: number, most: number): number[] {
   if (decades < 0.7) return linearTicks(low, high, most).filter((tick) => tick > 0);
   for (const factors of [[1, 2, 5], [1, 3], [1]]) {
     const ticks = powers(low, high, factors, 1);
-    if (ticks.length <= most + 1) return ticks;
+    if (ticks.length <= most) return ticks;
   }
   return powers(low, high, [1], Math.ceil(decades / most));
 }

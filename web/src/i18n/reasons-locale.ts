@@ -6,6 +6,7 @@ export default {
   graph_not_json: "這個檔案不是 JSON：{detail}（第 {line} 行，第 {column} 欄）。",
   graph_not_a_graph: "這個檔案不是圖：在 {path}，{detail}。",
   graph_too_new: "這張圖的格式版本是 {found}，這個 Codefy 最多讀到 {supported}。請更新 Codefy 後再執行。",
+  graph_too_large: "這張圖有 {bytes} 位元組，工作機最多接受 {limit}。請在伺服器中執行。",
   graph_empty: "圖中沒有節點。請加入一個，或開啟範例。",
   duplicate_node_id: "有兩個節點的代號都是「{node_id}」。請各用不同的代號。",
   unknown_node_type: "{node_id} 的類型 {type} 沒有安裝在這裡。{suggestion}",

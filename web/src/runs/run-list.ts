@@ -45,8 +45,8 @@ export function vanished(
 export function matches(run: RunSummary, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
-  const haystack = [run.name, run.graph_name, run.worker_id ?? "", run.device ?? "", run.run_id]
-    .join(" ")
-    .toLowerCase();
-  return words.every((word) => haystack.includes(word) || String(run.number) === word.replace(/^#/, ""));
+  const haystack = [run.name, run.graph_name, run.worker_id ?? "", run.device ?? ""].join(" ").toLowerCase();
+  return words.every(
+    (word) => haystack.includes(word) || String(run.number) === word.replace(/^#/, "") || run.run_id === word,
+  );
 }
