@@ -36,6 +36,7 @@ from codefy_control_plane.workers.decisions import (
     Deliver,
     GiveUp,
     KeepLateResult,
+    Link,
     Reported,
     Send,
     SetStatus,
@@ -642,10 +643,15 @@ class Control:
         for row in world.rows.values():
             if row.live:
                 row.status = "disconnected"
-                self._inboxes[row.key] = deque()
-                self.act(self.session.place(_assign(row.key), world.now, recorded_seq=row.recorded_seq))
-                if row.cancel_requested:
-                    self.act(self.session.cancel(row.key, world.now))
+                self.session.expect(row.key, world.now)
+                self._later(world.dice.uniform(0, 3), lambda r=row: self._adopt(r))
+
+    def _adopt(self, row: Row) -> None:
+        assert self.session is not None
+        self._inboxes[row.key] = deque()
+        self.act(self.session.place(_assign(row.key), self.world.now, recorded_seq=row.recorded_seq))
+        if row.cancel_requested:
+            self.act(self.session.cancel(row.key, self.world.now))
 
     def crash(self) -> None:
         """``kill -9``: batches and commits that are not durable yet are lost."""
@@ -667,7 +673,7 @@ class Control:
     def submit(self, run_id: str) -> None:
         world = self.world
         key = (run_id, 1)
-        if self.session is None or self.session.draining or self.session.link is not control.Link.ONLINE:
+        if self.session is None or self.session.draining or self.session.link is not Link.ONLINE:
             world.at(1.0, lambda: self.submit(run_id))
             return
         world.rows[key] = Row(key)
@@ -796,7 +802,7 @@ class Control:
                     self._busy.add(key)
                     code = decision.reason.code if decision.reason else "cancelled"
                     assert self.session is not None
-                    if code == WORKER_GONE and self.session.link is control.Link.ONLINE:
+                    if code == WORKER_GONE and self.session.link is Link.ONLINE:
                         world.fail(f"{key}: its worker is given up although it is here")
                     items = list(batch)
                     self._commit(

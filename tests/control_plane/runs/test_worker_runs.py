@@ -82,6 +82,10 @@ class Staff:
         self.known = list(views)
         self.executors: list[ObedientExecutor] = []
         self.arrived = asyncio.Event()
+        self.expected: list[tuple[str, str, int]] = []
+
+    def expect(self, worker_id: str, run_id: str, attempt: int) -> None:
+        self.expected.append((worker_id, run_id, attempt))
 
     def views(self) -> Sequence[WorkerView]:
         return self.known

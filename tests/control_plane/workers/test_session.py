@@ -12,13 +12,14 @@ from codefy_control_plane.workers.decisions import (
     Deliver,
     GiveUp,
     KeepLateResult,
+    Link,
     Reported,
     Send,
     SetStatus,
     Warn,
     WorkerChanged,
 )
-from codefy_control_plane.workers.session import Link, SessionSettings, WorkerSession
+from codefy_control_plane.workers.session import SessionSettings, WorkerSession
 from codefy_protocol.frames import (
     RUN_RECORD_TYPES,
     Ack,
@@ -508,6 +509,27 @@ def test_adopting_from_a_connected_worker_asks_it_to_report_again() -> None:
     online(session)
     assert isinstance(session.place(assign(), 1.0, recorded_seq=7)[0], Close)
     assert session.link is Link.DISCONNECTED
+
+
+def test_a_worker_that_is_faster_than_the_adoption_waits_for_its_welcome() -> None:
+    session = make()
+    session.expect(KEY, 0.0)
+    assert session.opened(1, hello(), 1.0) == []
+    (welcome,) = sent(session.place(assign(), 2.0, recorded_seq=7))
+    assert isinstance(welcome, Welcome)
+    assert welcome.recorded == (RecordedSeq(run_id="r1", attempt=1, seq=7),)
+    assert not any(
+        isinstance(frame, Cancel) for frame in sent(session.frames(1, [alive(("r1", "running", 9))], 2.0))
+    )
+
+
+def test_a_welcome_does_not_wait_for_ever_for_an_adoption() -> None:
+    session = make()
+    session.expect(KEY, 0.0)
+    session.opened(1, hello(), 1.0)
+    assert session.next_tick() == 10.0
+    assert isinstance(sent(session.tick(10.0))[0], Welcome)
+    assert session.next_tick() == 31.0
 
 
 def test_a_detached_attempt_is_left_alone() -> None:

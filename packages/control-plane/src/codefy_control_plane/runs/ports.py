@@ -61,3 +61,10 @@ class Workers(Protocol):
         assigned, the executor waits for the worker (which may be unknown yet) and goes on after that seq.
         """
         ...
+
+    def expect(self, worker_id: str, run_id: str, attempt: int) -> None:
+        """An attempt that an earlier process had on this worker will be executed with its ``recorded_seq`` soon.
+
+        Until then the worker is not asked what it has: a run that nobody knows yet would be cancelled there.
+        """
+        ...

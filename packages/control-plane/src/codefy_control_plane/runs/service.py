@@ -154,6 +154,8 @@ class RunService:
             self._scheduler.enqueue(live.request)
             return
         live.adopted = found.attempt
+        if self._workers is not None:
+            self._workers.expect(found.attempt.worker_id, live.run_id, found.attempt.attempt)
         if live.cancel_requested:
             live.request_stop()
         placement = stored_placement(found.attempt)

@@ -1,6 +1,8 @@
-"""What the session of a worker decides; the registry and the executors carry it out."""
+"""What the session of a worker decides, and the states of its link; registry and executors carry it out."""
 
 from __future__ import annotations
+
+from enum import Enum
 
 import msgspec
 
@@ -95,3 +97,10 @@ class KeepLateResult(msgspec.Struct, frozen=True):
 
 AttemptDecision = Deliver | Warn | SetStatus | Commit | Reported | GiveUp
 Decision = Send | Close | WorkerChanged | AttemptDecision | KeepLateResult
+
+
+class Link(Enum):
+    OFFLINE = "offline"
+    GREETING = "greeting"
+    ONLINE = "online"
+    DISCONNECTED = "disconnected"

@@ -29,12 +29,13 @@ from codefy_control_plane.workers.decisions import (
     Close,
     Decision,
     KeepLateResult,
+    Link,
     Send,
     WorkerChanged,
 )
 from codefy_control_plane.workers.executor import WorkerExecutor
 from codefy_control_plane.workers.seams import LateResult, Recorder, ignore_late_result
-from codefy_control_plane.workers.session import Link, SessionSettings, WorkerSession
+from codefy_control_plane.workers.session import SessionSettings, WorkerSession
 from codefy_protocol.frames import Assign, Frame, Hello
 from codefy_protocol.reasons import UNKNOWN_WORKER, Reason, reason
 from codefy_protocol.version import __version__
@@ -158,6 +159,13 @@ class WorkerRegistry:
             grace_s=self._settings.grace_s,
             recorded_seq=recorded_seq,
         )
+
+    def expect(self, worker_id: str, run_id: str, attempt: int) -> None:
+        """An attempt that an earlier server had on this worker is about to be executed with its ``recorded_seq``.
+
+        Call it before the server listens: a worker that connects first is not asked what it has until then.
+        """
+        self._worker(worker_id).session.expect((run_id, attempt), self._clock())
 
     def hang_up(self) -> None:
         """Close every connection, and every one that still comes. Runs go on at their workers."""

@@ -21,8 +21,7 @@ Each attempt (phases in ``tracked``)::
     ---------  -------------------------------------  --------  --------------------------------------------------
     (none)     place, worker online                   assigned  Send assign
     (none)     place, worker not there                away      SetStatus, Warn worker_disconnected, Commit
-    (none)     place an adopted one                   away      (whoever adopts it has noted that); a Close
-                                                                that asks a connected worker for run_alive again
+    (none)     place an adopted one                   away      Close, where run_alive came before it
     assigned,  records                                running   Deliver, Commit
     running    run_finished                           finished  Commit, then Reported
     live       worker lost                            away      SetStatus, Warn worker_disconnected, Commit
@@ -43,7 +42,6 @@ A give-up of an attempt whose cancel was asked for ends ``cancelled``, any other
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
 
 import msgspec
 
@@ -52,10 +50,11 @@ from codefy_control_plane.workers.decisions import (
     Close,
     Decision,
     KeepLateResult,
+    Link,
     Send,
     WorkerChanged,
 )
-from codefy_control_plane.workers.tracked import Acks, Phase, TrackedAttempt
+from codefy_control_plane.workers.tracked import Acks, Phase, Stray, TrackedAttempt
 from codefy_protocol.capabilities import IMPLEMENTED, common
 from codefy_protocol.frames import (
     Ack,
@@ -94,11 +93,8 @@ LATE_GRACE_S = 60.0
 """A grace whose end was noticed late (the machine slept) is prolonged by this once: nobody could have come back."""
 
 
-class Link(Enum):
-    OFFLINE = "offline"
-    GREETING = "greeting"
-    ONLINE = "online"
-    DISCONNECTED = "disconnected"
+EXPECTED_S = 10.0
+"""How long a welcome waits for the attempts that are about to be adopted. An agent waits longer for it."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,14 +113,6 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Uncommitted records of one attempt beyond which reading stops (the agent is paused by TCP)."""
 
 
-class _Stray:
-    """An attempt that the worker has and nobody here tracks: it is cancelled, its records are taken and dropped."""
-
-    def __init__(self, acks: Acks) -> None:
-        self.acks = acks
-        self.cancelled = False
-
-
 class WorkerSession:
     """One worker by name."""
 
@@ -141,7 +129,9 @@ class WorkerSession:
         self.catalog: Catalog | None = None
         self._connection: int | None = None
         self._attempts: dict[AttemptKey, TrackedAttempt] = {}
-        self._strays: dict[AttemptKey, _Stray] = {}
+        self._strays: dict[AttemptKey, Stray] = {}
+        self._expected: dict[AttemptKey, float] = {}
+        """Attempts that are about to be adopted, and until when a welcome waits for that."""
         self._incarnation = ""
         self._previous_incarnation = ""
         self._welcome_waits = False
@@ -178,6 +168,8 @@ class WorkerSession:
         times: list[float | None] = [tracked.away_until for tracked in self._attempts.values()]
         if self._silence is not None:
             times.append(self._silence.deadline)
+        if self._welcome_waits:
+            times += self._expected.values()
         if self.link is Link.ONLINE:
             times.append(self._last_sent + self.settings.sign_of_life_s)
             times += [tracked.acks.due_at for tracked in self._attempts.values()]
@@ -252,7 +244,8 @@ class WorkerSession:
 
     def tick(self, now: float) -> list[Decision]:
         """A time of ``next_tick`` has come, or passed."""
-        decisions: list[Decision] = []
+        self._expected = {key: until for key, until in self._expected.items() if until > now}
+        decisions = self._welcome(now)
         if self._silence is not None and self._connection is not None and self._silence.silent(now):
             seconds = round(now - self._silence.last_heard)
             decisions.append(Close(self._connection, "no heartbeat"))
@@ -298,15 +291,21 @@ class WorkerSession:
         )
         self._attempts[key] = tracked
         self._strays.pop(key, None)
+        self._expected.pop(key, None)
         if tracked.adopted:
             # Only run_alive says whether the worker still has it.
             tracked.wait(now)
-            return self._refuse("an attempt was adopted", now)
+            return self._welcome(now) if self._welcome_waits else self._refuse("an attempt was adopted", now)
         if self.link is Link.ONLINE:
             return self._assign(tracked, now)
         if self.link is Link.GREETING:
             return []
         return [*tracked.lost(now, self._disconnected(reason(CONNECTION_CLOSED, worker=self.name)))]
+
+    def expect(self, key: AttemptKey, now: float) -> None:
+        """An attempt of an earlier server is about to be placed (D-6). The worker is not asked what it has before
+        that, or it would be told to cancel a run that nobody seems to know."""
+        self._expected[key] = now + EXPECTED_S
 
     def cancel(self, key: AttemptKey, now: float, grace_s: float | None = None) -> list[Decision]:
         """The attempt is to stop. The intent is kept until it ended, and told again after every reconnect.
@@ -359,7 +358,11 @@ class WorkerSession:
     def _welcome(self, now: float) -> list[Decision]:
         """Greet a new connection. What is recorded has to be certain by then: an agent whose spool was torn goes on
         after it, and would otherwise reuse a seq that is on its way to the disk."""
-        if not self._welcome_waits or not all(tracked.durable for tracked in self._attempts.values()):
+        if (
+            not self._welcome_waits
+            or any(until > now for until in self._expected.values())
+            or not all(tracked.durable for tracked in self._attempts.values())
+        ):
             return []
         self._welcome_waits = False
         recorded = tuple(
@@ -441,7 +444,7 @@ class WorkerSession:
 
     def _stray(self, key: AttemptKey, now: float, *, running: bool) -> list[Decision]:
         stray = self._strays.setdefault(
-            key, _Stray(Acks(0, self.settings.ack_every, self.settings.ack_after_s))
+            key, Stray(Acks(0, self.settings.ack_every, self.settings.ack_after_s))
         )
         if not running or stray.cancelled:
             return []

@@ -203,3 +203,11 @@ class TrackedAttempt:
         if self.phase is not Phase.FINISHED:
             self.phase = Phase.RUNNING
         return [Deliver(*self.key, tuple(records))]
+
+
+class Stray:
+    """An attempt that the worker has and nobody here tracks: it is cancelled, its records are taken and dropped."""
+
+    def __init__(self, acks: Acks) -> None:
+        self.acks = acks
+        self.cancelled = False
