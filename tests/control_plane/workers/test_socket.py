@@ -273,6 +273,15 @@ async def test_a_run_that_its_agent_lost_ends_interrupted(server: Server) -> Non
         detail = await run_of(server, submitted.run_id, "interrupted")
         assert detail.error is not None
         assert detail.error.code == "agent_restarted"
+        before = await event_types(server, submitted.run_id)
+    async with ScriptedAgent(server) as late:
+        await late.greet((assign.run_id, 1, "ended", 4))
+        await late.send(*records(assign, 3, 1), finished(assign, 4))
+        await late.ack_of(assign.run_id, 4)
+        detail = await server.context.service.get(submitted.run_id)
+        assert detail.execution_facts["late_result"]["status"] == "succeeded"
+        assert detail.status == "interrupted"
+        assert await event_types(server, submitted.run_id) == before  # nothing follows a terminal event
 
 
 async def test_a_cancel_reaches_the_worker_and_comes_again_after_a_break(server: Server) -> None:
