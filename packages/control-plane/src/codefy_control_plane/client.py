@@ -193,7 +193,7 @@ class Client:
         """Delete an ended run with everything it left."""
         await self.request("DELETE", f"/api/runs/{run_id}")
 
-    async def events(self, run_id: str, cursor: int = 0, limit: int = 10_000) -> list[schemas.StoredEvent]:
+    async def events(self, run_id: str, cursor: int = 0, limit: int = 5000) -> list[schemas.StoredEvent]:
         """Every event after ``cursor``."""
         events: list[schemas.StoredEvent] = []
         while True:
@@ -208,7 +208,7 @@ class Client:
     async def metrics(self, run_id: str, name: str = "", cursor: int = 0) -> list[schemas.StoredMetric]:
         """Every metric point after ``cursor``, of one name or of all."""
         points: list[schemas.StoredMetric] = []
-        query: dict[str, str | int | float] = {"limit": 10_000}
+        query: dict[str, str | int | float] = {"limit": 5000}
         if name:
             query["name"] = name
         while True:

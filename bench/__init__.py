@@ -1,0 +1,1 @@
+"""Ratios against a floor or a peer, measured in the same run: ``make bench``, ``make bench-check``."""
