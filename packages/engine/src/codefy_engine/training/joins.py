@@ -13,6 +13,13 @@ class Sum(nn.Module):
         return a + b
 
 
+class Product(nn.Module):
+    """``a · b``, broadcasting."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return a * b
+
+
 class Join(nn.Module):
     """``a`` and ``b`` one after the other along ``dim`` (the batch is 0)."""
 
