@@ -116,7 +116,10 @@ class Harness:
     folder: Path
 
     def registry(self, *extra: type[Node]) -> Registry:
-        return Registry([*builtin_classes(), *SAMPLE_NODES, *extra])
+        """The built-in nodes with the samples and ``extra``, which go before built-in ones of their name."""
+        own = [*SAMPLE_NODES, *extra]
+        taken = {cls.spec.definition.type for cls in own}
+        return Registry([*(cls for cls in builtin_classes() if cls.spec.definition.type not in taken), *own])
 
     def request(
         self, graph: GraphDocument, kept: Kept, *, nodes: Iterable[type[Node]] = (), **fields: Any

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from codefy_engine.execution.context import ProgressThrottle
 from codefy_engine.graph import Builder
+from codefy_engine.graph.prepare import prepare_graph
 from codefy_engine.nodes.base import Node, NodeContext, node, output
 from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.reasons import reason
@@ -214,7 +215,7 @@ def test_every_node_has_a_folder_of_its_own(harness: Any, new_kept: Any, tmp_pat
 
     scope = RunScope(
         run_id="r",
-        document=GraphDocument(),
+        prepared=prepare_graph(GraphDocument(), harness.registry()),
         registry=harness.registry(),
         device="cpu",
         seed=None,

@@ -212,8 +212,8 @@ def test_a_module_needs_its_subgraph_with_one_input_and_one_output(registry: Reg
         subgraphs={"net": _module(("a", "ModuleInput"), ("b", "ModuleInput"), edges=[], boundaries=False)},
     )
     assert [problem.message for problem in problems] == [
-        "The module of model: its subgraph 'net' needs one ModuleInput and has 2.",
-        "The module of model: its subgraph 'net' needs one ModuleOutput and has 0.",
+        "The module of model: its subgraph 'net' has 2 ModuleInput with the number 1.",
+        "The module of model: its subgraph 'net' needs a ModuleOutput and has none.",
     ]
 
 

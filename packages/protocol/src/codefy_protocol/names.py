@@ -105,6 +105,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     retry: dict[str, Any] | None = None
     resume_grace_s: float | None = None
     error_mode: str = "stop"
+    until_node: str | None = None
+    """Run only this node and what it depends on; inside a preset ``preset/inner``."""
 
 
 def check_target(target: Target) -> Target:

@@ -84,6 +84,21 @@ ONLY_IN_MODULE = register("only_in_module", "{node_id} ({type}) can only stand i
 NOT_IN_MODULE = register(
     "not_in_module", "{node_id} ({type}) cannot stand in the subgraph of a Module; layers can."
 )
+UNKNOWN_PRESET = register(
+    "unknown_preset", "{node_id} uses the preset {preset!r}, which is not in the graph."
+)
+PRESET_INVALID = register("preset_invalid", "The preset {preset!r} of {node_id}: {detail}.")
+PRESET_CYCLE = register("preset_cycle", "{node_id} contains itself: {chain}. Take one of them out.")
+GRAPH_TOO_BIG = register(
+    "graph_too_big", "The graph has more than {limit} nodes once its presets are expanded."
+)
+NODE_TOO_NEW = register(
+    "node_too_new",
+    "{node_id} ({type}) was saved with version {found} of its type; here is version {supported}. Update Codefy.",
+)
+UNKNOWN_UNTIL_NODE = register(
+    "unknown_until_node", "The run is to end at {until_node!r}, which is not in the graph."
+)
 SETTING_INVALID = register("setting_invalid", "settings.{setting}: {detail}; got {value}.")
 
 # ------------------------------------------------------------------ submissions and requests
@@ -172,6 +187,9 @@ OFFERING_WORKERS_DRAINING = register(
 # ------------------------------------------------------------------ errors of runs
 NODE_FAILED = register("node_failed", "{node_id} ({title}) failed: {detail}")
 ENGINE_ERROR = register("engine_error", "The engine failed outside of any node: {detail}")
+SECRET_MISSING = register(
+    "secret_missing", "{node_id} ({title}) needs the secret {secret!r}, which the run was not given."
+)
 OUT_OF_MEMORY = register("out_of_memory", "{node_id} ({title}) ran out of memory on {device}: {detail}")
 CHILD_DIED = register("child_died", "The run's process ended without a report: {how}.")
 CHILD_NOT_STARTED = register("child_not_started", "The run's process could not be started: {detail}")
@@ -203,7 +221,8 @@ NO_HEARTBEAT = register("no_heartbeat", "Nothing was heard from {worker} for {se
 CONNECTION_CLOSED = register("connection_closed", "The connection to {worker} was closed.")
 CONNECTION_REPLACED = register("connection_replaced", "A newer connection of {worker} took over.")
 NO_RECONNECT_AFTER_RESTART = register(
-    "no_reconnect_after_restart", "{worker} did not come back within {seconds} s after the server was restarted."
+    "no_reconnect_after_restart",
+    "{worker} did not come back within {seconds} s after the server was restarted.",
 )
 WORKER_RECONNECTED = register("worker_reconnected", "{worker} is connected again.")
 WORKER_GONE = register("worker_gone", "{worker} did not come back within {seconds} s.")
@@ -218,6 +237,9 @@ SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run a
 # ------------------------------------------------------------------ warnings of runs
 DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
 NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
+PRECISION_FALLBACK = register(
+    "precision_fallback", "{wanted} needs an accelerator; on {device} the training uses {used}."
+)
 MALFORMED_RECORD = register("malformed_record", "A {frame} record of this run could not be read: {detail}.")
 RECORDS_DROPPED = register(
     "records_dropped",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from codefy_engine.execution import events
+from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol.envelope import cap_body
 
@@ -16,11 +17,12 @@ class RunCallbacks:
     ``artifact`` and ``warning`` are the node signals.
     """
 
-    __slots__ = ("_payload_cap", "_sinks")
+    __slots__ = ("_payload_cap", "_redactor", "_sinks")
 
-    def __init__(self, sinks: RunSinks, payload_cap: int) -> None:
+    def __init__(self, sinks: RunSinks, payload_cap: int, redactor: Redactor | None = None) -> None:
         self._sinks = sinks
         self._payload_cap = payload_cap
+        self._redactor = redactor or None
 
     def node_status(self, body: bytes) -> None:
         self._emit(events.NODE_STATUS, body)
@@ -32,13 +34,24 @@ class RunCallbacks:
         self._emit(events.INNER_NODE_STATUS, body)
 
     def metrics(self, body: bytes, ts: float) -> None:
-        self._sinks.record_metrics(ts, body)
+        self._sinks.record_metrics(ts, self._redacted(body))
 
     def artifact(self, body: bytes) -> None:
-        self._sinks.record_artifact(time.time(), body)
+        self._sinks.record_artifact(time.time(), self._redacted(body))
 
     def warning(self, body: bytes) -> None:
-        self._sinks.warn(time.time(), body)
+        self._sinks.warn(time.time(), self._redacted(body))
+
+    def facts(self, body: bytes) -> None:
+        if self._sinks.facts is not None:
+            self._sinks.facts(time.time(), self._redacted(body))
 
     def _emit(self, kind: str, body: bytes) -> None:
-        self._sinks.emit(kind, time.time(), cap_body(body, self._payload_cap))
+        if self._redactor is not None:
+            body = self._redactor.body(body)
+        if len(body) > self._payload_cap:
+            body = cap_body(body, self._payload_cap)
+        self._sinks.emit(kind, time.time(), body)
+
+    def _redacted(self, body: bytes) -> bytes:
+        return body if self._redactor is None else self._redactor.body(body)

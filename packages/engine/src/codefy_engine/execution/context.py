@@ -6,17 +6,19 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from codefy_engine.execution import events
 from codefy_engine.execution.callbacks import RunCallbacks
-from codefy_engine.graph.document import GraphDocument
-from codefy_engine.graph.plan import Plan, plan_subgraph
-from codefy_engine.nodes.base import RunStopped
+from codefy_engine.execution.secrets import SecretMissing
+from codefy_engine.execution.state import ExecutionState
+from codefy_engine.graph.plan import Plan, PlannedNode, plan_subgraph
+from codefy_engine.graph.prepare import Prepared
+from codefy_engine.nodes.base import NodeError, RunStopped, Secret
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.reasons import Reason
@@ -26,6 +28,9 @@ current_run_id: ContextVar[str | None] = ContextVar("codefy_current_run_id", def
 
 PROGRESS_INTERVAL_S = 0.2
 """At most five progress events a second of each node."""
+
+_T = TypeVar("_T")
+
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -58,7 +63,7 @@ class RunScope:
     """What the contexts of one run's nodes share."""
 
     run_id: str
-    document: GraphDocument
+    prepared: Prepared
     registry: Registry
     device: str
     seed: int | None
@@ -70,27 +75,51 @@ class RunScope:
     """Set by whoever wants the run to stop."""
     halt: threading.Event
     """Set by the run itself when a node failed and the others are to stop."""
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    state: ExecutionState | None = None
+    presets: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """Presets that nodes execute, planned."""
 
 
 class RunContext:
     """One node's view of its run."""
 
-    __slots__ = ("_closed", "_lock", "_scope", "_throttle", "node_id")
+    __slots__ = (
+        "_closed",
+        "_lock",
+        "_planned",
+        "_scope",
+        "_throttle",
+        "artifacts",
+        "device",
+        "node_id",
+        "volatile",
+    )
 
-    def __init__(self, scope: RunScope, node_id: str) -> None:
+    def __init__(
+        self,
+        scope: RunScope,
+        node_id: str,
+        planned: PlannedNode | None = None,
+        device: str | None = None,
+    ) -> None:
         self._scope = scope
+        self._planned = planned
         self.node_id = node_id
+        self.device = scope.device if device is None else device
+        self.volatile = False
+        """Whether the node asked for something that makes its result its own: chance, or a secret."""
+        self.artifacts: list[Path] = []
         self._throttle: ProgressThrottle | None = None
         self._lock = threading.Lock()
         self._closed = False
 
     @property
-    def device(self) -> str:
-        return self._scope.device
-
-    @property
     def seed(self) -> int | None:
-        return self._scope.seed
+        seed = self._scope.seed
+        if seed is None:
+            self.volatile = True
+        return seed
 
     @property
     def deterministic(self) -> bool:
@@ -187,6 +216,7 @@ class RunContext:
         resolved = path.resolve()
         if not resolved.is_relative_to(root):
             raise ValueError(f"the artifact {name!r} lies outside the run's folder: {path}")
+        self.artifacts.append(resolved)
         with resolved.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
@@ -211,7 +241,37 @@ class RunContext:
         self._scope.callbacks.inner(events.inner_node_status(self.node_id, parts, status, facts))
 
     def subgraph(self, name: str) -> Plan:
-        return plan_subgraph(self._scope.document, name, self._scope.registry)
+        return plan_subgraph(self._scope.prepared.document, name, self._scope.registry)
+
+    def secret(self, reference: Secret | None) -> str:
+        self.volatile = True
+        if reference is None:
+            raise NodeError("no secret is chosen")
+        value = self._scope.secrets.get(reference.name)
+        if value is None:
+            raise SecretMissing(reference.name)
+        return value
+
+    def persistent(self, name: str, make: Callable[[], _T]) -> _T:
+        state = self._scope.state
+        if state is None:
+            return make()
+        self.volatile = True
+        planned = self._planned
+        marker = None if planned is None else (planned.type, dict(planned.params), self._scope.seed)
+        return state.persistent(self.node_id, name, marker, make)
+
+    def call(
+        self,
+        preset: str,
+        inputs: Mapping[str, Any],
+        params: Mapping[str, Any] | None = None,
+        *,
+        label: str = "",
+    ) -> dict[str, Any]:
+        from codefy_engine.execution.calls import call_preset
+
+        return call_preset(self._scope, self, preset, inputs, params or {}, label)
 
 
 def _folder_name(node_id: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from codefy_engine.execution.secrets import SecretMissing
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.base import NodeError
 from codefy_protocol import reasons
@@ -32,6 +33,8 @@ def node_error(error: BaseException, *, node_id: str, title: str, device: str, h
         made = reasons.reason(
             reasons.OUT_OF_MEMORY, node_id=node_id, title=title, device=device, detail=detail
         )
+    elif isinstance(error, SecretMissing):
+        made = reasons.reason(reasons.SECRET_MISSING, node_id=node_id, title=title, secret=error.name)
     else:
         made = reasons.reason(reasons.NODE_FAILED, node_id=node_id, title=title, detail=detail)
     return RunError(

@@ -21,6 +21,7 @@ INNER_NODE_STATUS = "inner_node_status"
 
 RUNNING = "running"
 SUCCEEDED = "succeeded"
+REUSED = "reused"
 FAILED = "failed"
 SKIPPED = "skipped"
 CANCELLED = "cancelled"

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.sinks import RunSinks
+from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph.document import GraphDocument
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol.bodies import PeakMemory, RunError
@@ -36,11 +38,16 @@ class ExecutionRequest:
     files_dir: Path
     payload_cap: int = DEFAULT_PAYLOAD_CAP
     """Largest payload of an event in bytes (V-3)."""
-    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Values by name (X-5); the graph holds references to them."""
     sinks: RunSinks
     stop: threading.Event = field(default_factory=threading.Event)
     registry: Registry | None = None
     """Node types to use instead of those installed."""
+    state: ExecutionState | None = None
+    """Of the editor's session, so that what did not change is not done again; ``None`` does everything."""
+    outputs: OutputStore | None = None
+    """Where outputs are kept for the inspector when the options ask for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,21 @@ def graph_from_builtins(raw: Any) -> GraphDocument:
     return _document(document)
 
 
+def subgraph_from_builtins(raw: Any, where: str) -> Subgraph:
+    """Read a subgraph, or a preset, that was decoded already; ``where`` is its path in the document.
+
+    Raises:
+        GraphInvalid: it is none.
+    """
+    _check_shape(raw, _SubgraphShape, where)
+    return _subgraph(raw)
+
+
+def not_a_graph(where: str, detail: str) -> GraphInvalid:
+    """What to raise when a part of a document is of another shape."""
+    return GraphInvalid([_not_a_graph(where, detail[:1].lower() + detail[1:])])
+
+
 def _check_shape(raw: Any, shape: type[Struct], where: str) -> None:
     try:
         msgspec.convert(raw, shape)

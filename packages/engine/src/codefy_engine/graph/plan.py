@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphNode
 from codefy_engine.nodes.base import Node, spec_defaults
+from codefy_engine.nodes.definition import PortDefinition
 from codefy_engine.nodes.registry import Registry
 
 
@@ -33,6 +34,10 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     """Decoded, defaults filled in."""
     inputs: Mapping[str, Source]
     """By port; a port without a wire is absent."""
+    outputs: Mapping[str, PortDefinition]
+    """Its output ports, those that parameters decide included."""
+    device: str | None = None
+    """The device the author chose for this node alone."""
 
     def create(self, inputs: Mapping[str, Any] | None = None) -> Node:
         """A new instance, with input values by port."""
@@ -48,9 +53,16 @@ class Plan(Struct, frozen=True):
         return {planned.id: planned for planned in self.nodes}
 
 
+NODE_DEVICE = "device"
+"""In a node's ``data``: the device it is to use, other than the run's."""
+
+
 def plan_graph(document: GraphDocument, registry: Registry) -> Plan:
-    """Plan the top level of a document that :func:`~codefy_engine.graph.validation.validate_graph` found valid."""
-    return _plan(document.nodes, document.edges, registry)
+    """Plan the top level of a document that :func:`~codefy_engine.graph.validation.validate_graph` found valid.
+
+    Presets are expanded before, by :func:`~codefy_engine.graph.prepare.prepare_graph`.
+    """
+    return plan_level(document.nodes, document.edges, registry)
 
 
 def plan_subgraph(document: GraphDocument, name: str, registry: Registry) -> Plan:
@@ -60,7 +72,7 @@ def plan_subgraph(document: GraphDocument, name: str, registry: Registry) -> Pla
         KeyError: the document has no such subgraph.
     """
     subgraph = document.subgraphs[name]
-    return _plan(subgraph.nodes, subgraph.edges, registry)
+    return plan_level(subgraph.nodes, subgraph.edges, registry)
 
 
 def topological_order(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -85,7 +97,8 @@ def topological_order(count: int, edges: Sequence[tuple[int, int]]) -> list[int]
     return order
 
 
-def _plan(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], registry: Registry) -> Plan:
+def plan_level(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], registry: Registry) -> Plan:
+    """Plan one level: nodes without presets, and their wires."""
     position = {node.id: index for index, node in enumerate(nodes)}
     wires = [(position[edge.source], position[edge.target]) for edge in edges]
     inputs: dict[str, dict[str, Source]] = {node.id: {} for node in nodes}
@@ -108,6 +121,8 @@ def _plan(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], registry: Regi
                 node_class=node_class,
                 params=params,
                 inputs=inputs[node.id],
+                outputs=spec.output_ports(params),
+                device=node.data.extra.get(NODE_DEVICE),
             )
         )
     return Plan(tuple(planned))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphNode
-from codefy_engine.graph.plan import topological_order
+from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphInvalid, GraphNode
+from codefy_engine.graph.plan import NODE_DEVICE, topological_order
+from codefy_engine.graph.prepare import Prepared, prepare_graph, run_until, saved_version
+from codefy_engine.graph.presets import MAX_NODES, PRESET, Finding, TooBig
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.base import NodeSpec
 from codefy_engine.nodes.definition import PortDefinition
@@ -25,30 +27,61 @@ MODULE_OUTPUT = "ModuleOutput"
 _VALUE_CHARACTERS = 80
 
 
-def validate_graph(document: GraphDocument, registry: Registry) -> list[GraphProblem]:
+def validate_graph(
+    document: GraphDocument, registry: Registry, *, until_node: str | None = None
+) -> list[GraphProblem]:
     """All problems of a document, in its order; an empty list when it can run.
 
-    Nodes within a module's subgraph are named by their path, such as ``model/conv1``.
+    Nodes within a preset or a module's subgraph are named by their path, such as ``model/conv1``. With ``until_node``
+    only what that node needs is looked at.
     """
-    validation = _Validation(document, registry)
-    if not document.nodes:
+    prepared = prepare_graph(document, registry)
+    if until_node is not None:
+        part = run_until(prepared, until_node)
+        if part is None:
+            return [_problem(reasons.UNKNOWN_UNTIL_NODE, None, until_node=until_node)]
+        prepared = part
+    return validate_prepared(prepared, registry)
+
+
+def validate_prepared(prepared: Prepared, registry: Registry) -> list[GraphProblem]:
+    """All problems of a document whose presets are expanded."""
+    validation = _Validation(prepared, registry)
+    document = prepared.document
+    if not prepared.source.nodes:
         validation.add(reasons.GRAPH_EMPTY, None)
     validation.settings()
-    validation.scope(document.nodes, document.edges, prefix="", inside=())
+    if prepared.too_big:
+        validation.add(reasons.GRAPH_TOO_BIG, None, limit=MAX_NODES)
+        return validation.problems
+    validation.findings(prepared.findings, "")
+    validation.scope(document.nodes, document.edges, prefix="", inside=(), unwired=prepared.unresolved)
     return validation.problems
 
 
+def _problem(code: str, node_id: str | None, /, **params: Any) -> GraphProblem:
+    made = reasons.reason(code, **params)
+    return GraphProblem(message=made.message, code=code, node_id=node_id, params=made.params)
+
+
 class _Validation:
-    def __init__(self, document: GraphDocument, registry: Registry) -> None:
-        self.document = document
+    def __init__(self, prepared: Prepared, registry: Registry) -> None:
+        self.prepared = prepared
+        self.document = prepared.document
         self.registry = registry
         self.problems: list[GraphProblem] = []
 
     def add(self, code: str, node_id: str | None, /, **params: Any) -> None:
-        made = reasons.reason(code, **params)
-        self.problems.append(
-            GraphProblem(message=made.message, code=code, node_id=node_id, params=made.params)
-        )
+        self.problems.append(_problem(code, node_id, **params))
+
+    def findings(self, found: Iterable[Finding], prefix: str) -> None:
+        """Report what the expansion of a level found."""
+        for item in found:
+            node_id = None if item.node_id is None else (prefix + item.node_id).rstrip("/")
+            params = dict(item.params)
+            if node_id is not None and "node_id" in params:
+                params["node_id"] = node_id
+            self.add(item.code, node_id, **params)
 
     def settings(self) -> None:
         device, seed = self.document.settings.device, self.document.settings.seed
@@ -75,8 +108,13 @@ class _Validation:
         *,
         prefix: str,
         inside: tuple[str, ...],
+        module: bool = False,
+        unwired: Container[tuple[str, str]] = (),
     ) -> None:
-        """Check one level: the document itself, or the subgraph of a module. ``inside`` names the subgraphs around."""
+        """Check one level: the document itself, a preset, or the subgraph of a ``module``.
+
+        ``inside`` names the subgraphs and presets around, ``unwired`` the inputs that need no wire here.
+        """
         by_id: dict[str, GraphNode] = {}
         for node in nodes:
             if node.id in by_id:
@@ -86,9 +124,9 @@ class _Validation:
         # A duplicate's wires cannot be told apart; the first of its name stands for it.
         specs = {node_id: self.spec(node) for node_id, node in by_id.items()}
         for node in nodes:
-            self.node(node, self.spec(node), prefix, inside)
+            self.node(node, self.spec(node), prefix, inside, module)
         wired = self.edges(edges, by_id, specs, prefix)
-        self.missing_inputs(by_id, specs, wired, prefix)
+        self.missing_inputs(by_id, specs, wired, prefix, unwired)
         self.cycles(list(by_id), edges, prefix)
 
     def spec(self, node: GraphNode) -> NodeSpec | None:
@@ -97,7 +135,14 @@ class _Validation:
 
     # -------------------------------------------------------------- nodes and their parameters
 
-    def node(self, node: GraphNode, spec: NodeSpec | None, prefix: str, inside: tuple[str, ...]) -> None:
+    def node(
+        self,
+        node: GraphNode,
+        spec: NodeSpec | None,
+        prefix: str,
+        inside: tuple[str, ...],
+        module: bool,
+    ) -> None:
         node_id = prefix + node.id
         if spec is None:
             close = self.registry.suggest(node.type)
@@ -111,9 +156,9 @@ class _Validation:
             )
             return
         boundary = node.type in (MODULE_INPUT, MODULE_OUTPUT)
-        if boundary and not inside:
+        if boundary and not module:
             self.add(reasons.ONLY_IN_MODULE, node_id, node_id=node_id, type=node.type)
-        elif inside and not (boundary or spec.definition.layer):
+        elif module and not (boundary or spec.definition.layer):
             self.add(reasons.NOT_IN_MODULE, node_id, node_id=node_id, type=node.type)
         for name, value in node.data.params.items():
             param = spec.params.get(name)
@@ -133,22 +178,83 @@ class _Validation:
                 param.decode(value)
             except BadParam as error:
                 definition = param.definition
+                # A preset's parameter is put right where it is given.
+                at, shown_name = self.prepared.origins.get((node_id, name), (node_id, name))
                 self.add(
                     reasons.PARAM_INVALID,
-                    node_id,
-                    node_id=node_id,
-                    param=name,
+                    at,
+                    node_id=at,
+                    param=shown_name,
                     detail=str(error),
-                    value=_shown(value),
+                    # Whatever stands where a reference should may be the secret itself.
+                    value="…" if definition.kind == "secret" else _shown(value),
                     kind=definition.kind,
                     min=definition.min,
                     max=definition.max,
                 )
+        version = saved_version(node)
+        if version > spec.definition.version:
+            self.add(
+                reasons.NODE_TOO_NEW,
+                node_id,
+                node_id=node_id,
+                type=node.type,
+                found=version,
+                supported=spec.definition.version,
+            )
+        device = node.data.extra.get(NODE_DEVICE)
+        if device is not None:
+            try:
+                parse_device(device if isinstance(device, str) else _shown(device))
+            except BadName as error:
+                self.add(
+                    reasons.PARAM_INVALID,
+                    node_id,
+                    node_id=node_id,
+                    param=NODE_DEVICE,
+                    detail=str(error),
+                    value=_shown(device),
+                    kind="text",
+                    min=None,
+                    max=None,
+                )
         for name, param in spec.params.items():
-            if param.definition.kind == "subgraph":
+            kind = param.definition.kind
+            if kind in ("subgraph", "preset"):
                 value = node.data.params.get(name, spec.defaults[name])
-                if isinstance(value, str):
+                if not isinstance(value, str):
+                    continue
+                if kind == "subgraph":
                     self.subgraph(node_id, value, inside)
+                elif value:
+                    self.preset(node_id, value, inside)
+
+    def preset(self, node_id: str, name: str, inside: tuple[str, ...]) -> None:
+        """A preset that the node executes by itself, such as once for each item."""
+        if f"{PRESET} {name}" in inside:
+            self.add(reasons.PRESET_CYCLE, node_id, node_id=node_id, chain=f"{name} → {name}")
+            return
+        try:
+            level = self.prepared.preset(name)
+        except KeyError:
+            self.add(reasons.UNKNOWN_PRESET, node_id, node_id=node_id, preset=name)
+            return
+        except TooBig:
+            self.add(reasons.GRAPH_TOO_BIG, node_id, limit=MAX_NODES)
+            return
+        except GraphInvalid as error:
+            detail = error.problems[0].message.rstrip(".")
+            self.add(reasons.PRESET_INVALID, node_id, node_id=node_id, preset=name, detail=detail)
+            return
+        self.findings(level.findings, f"{node_id}/")
+        given = {port for ports in level.inputs.values() for port in ports} | level.unresolved
+        self.scope(
+            level.nodes,
+            level.edges,
+            prefix=f"{node_id}/",
+            inside=(*inside, f"{PRESET} {name}"),
+            unwired=given,
+        )
 
     def subgraph(self, node_id: str, name: str, inside: tuple[str, ...]) -> None:
         subgraph = self.document.subgraphs.get(name)
@@ -159,12 +265,19 @@ class _Validation:
             chain = " → ".join((*inside[inside.index(name) :], name))
             self.add(reasons.MODULE_INVALID, node_id, node_id=node_id, detail=f"it contains itself ({chain})")
             return
-        counts = Counter(node.type for node in subgraph.nodes)
+        self.findings(self.prepared.subgraph_findings.get(name, ()), f"{node_id}/")
         for boundary in (MODULE_INPUT, MODULE_OUTPUT):
-            if counts[boundary] != 1:
-                detail = f"its subgraph {name!r} needs one {boundary} and has {counts[boundary]}"
+            numbers = Counter(
+                _shown(node.data.params.get("number", 1)) for node in subgraph.nodes if node.type == boundary
+            )
+            if not numbers:
+                detail = f"its subgraph {name!r} needs a {boundary} and has none"
                 self.add(reasons.MODULE_INVALID, node_id, node_id=node_id, detail=detail)
-        self.scope(subgraph.nodes, subgraph.edges, prefix=f"{node_id}/", inside=(*inside, name))
+            for number, count in numbers.items():
+                if count > 1:
+                    detail = f"its subgraph {name!r} has {count} {boundary} with the number {number}"
+                    self.add(reasons.MODULE_INVALID, node_id, node_id=node_id, detail=detail)
+        self.scope(subgraph.nodes, subgraph.edges, prefix=f"{node_id}/", inside=(*inside, name), module=True)
 
     # -------------------------------------------------------------- wires
 
@@ -195,8 +308,8 @@ class _Validation:
             if not known:
                 continue
             source_spec, target_spec = specs[edge.source], specs[edge.target]
-            source = self.port(edge.source, edge.source_handle, "output", source_spec, prefix)
-            target = self.port(edge.target, edge.target_handle, "input", target_spec, prefix)
+            source = self.port(by_id[edge.source], edge.source_handle, "output", source_spec, prefix)
+            target = self.port(by_id[edge.target], edge.target_handle, "input", target_spec, prefix)
             if source is not None and target is not None and not fits(source.type, target.type):
                 self.add(
                     reasons.PORT_TYPE_MISMATCH,
@@ -220,11 +333,12 @@ class _Validation:
         return wired
 
     def port(
-        self, node_id: str, name: str, direction: str, spec: NodeSpec | None, prefix: str
+        self, node: GraphNode, name: str, direction: str, spec: NodeSpec | None, prefix: str
     ) -> PortDefinition | None:
         if spec is None:
             return None
-        ports = spec.inputs if direction == "input" else spec.outputs
+        params, node_id = node.data.params, node.id
+        ports = spec.input_ports(params) if direction == "input" else spec.output_ports(params)
         found = ports.get(name)
         if found is None:
             self.add(
@@ -244,13 +358,15 @@ class _Validation:
         specs: dict[str, NodeSpec | None],
         wired: Counter[tuple[str, str]],
         prefix: str,
+        unwired: Container[tuple[str, str]],
     ) -> None:
         for node_id, node in by_id.items():
             spec = specs[node_id]
             if spec is None:
                 continue
-            for port in spec.inputs.values():
-                if port.required and (node_id, port.name) not in wired:
+            for port in spec.input_ports(node.data.params).values():
+                at = (node_id, port.name)
+                if port.required and at not in wired and at not in unwired:
                     self.add(
                         reasons.INPUT_MISSING,
                         prefix + node_id,

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 import msgspec
 
 from codefy_engine.nodes.definition import Choice, NodeDefinition, PortDefinition, VisibleIf
-from codefy_engine.nodes.parameters import NodeDefinitionError, ParamField, ParamSpec, resolve_param
+from codefy_engine.nodes.parameters import NodeDefinitionError, ParamField, ParamSpec, Secret, resolve_param
 from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.reasons import Reason
 
@@ -44,6 +44,7 @@ __all__ = [
     "NodeSpec",
     "PortType",
     "RunStopped",
+    "Secret",
     "input",
     "node",
     "output",
@@ -62,6 +63,9 @@ PORT_TYPES: tuple[PortType, ...] = (
     "value",
     "any",
 )
+
+
+_Kept = TypeVar("_Kept")
 
 
 class RunStopped(Exception):
@@ -186,10 +190,55 @@ class NodeContext(Protocol):
         """
         ...
 
+    def call(
+        self,
+        preset: str,
+        inputs: Mapping[str, Any],
+        params: Mapping[str, Any] | None = None,
+        *,
+        label: str = "",
+    ) -> dict[str, Any]:
+        """Execute a preset of the document once, in this thread, and give its outputs by port.
+
+        ``inputs`` go to its exposed inputs, ``params`` (as a graph file holds them) to its exposed parameters. The
+        states of its nodes are reported below this node, behind ``label`` (such as ``item 3``) when there is one.
+
+        Raises:
+            KeyError: the document has no such preset.
+            NodeError: it has no such input or parameter, or an input is missing.
+            RunStopped: the run is to stop; looked at before each of its nodes.
+        """
+        ...
+
+    def secret(self, reference: Secret | None) -> str:
+        """The value behind a parameter of kind ``secret``.
+
+        A node that asked for one is not reused in later runs. The value must go nowhere but to its purpose.
+
+        Raises:
+            NodeError: nothing is referred to, or the run was not given this secret.
+        """
+        ...
+
+    def persistent(self, name: str, make: Callable[[], _Kept]) -> _Kept:
+        """An object of this node that outlives the run where the editor keeps a session, such as trained weights.
+
+        ``make`` is called when there is none, or when the node's parameters have changed since; outside a session it
+        is called in every run.
+        """
+        ...
+
 
 class _PortField:
     def __init__(
-        self, direction: str, type: str, doc: str, required: bool, label: str, name: str = ""
+        self,
+        direction: str,
+        type: str,
+        doc: str,
+        required: bool,
+        label: str,
+        name: str = "",
+        repeat: str = "",
     ) -> None:
         if type not in PORT_TYPES:
             raise NodeDefinitionError(f"{type!r} is no port type; there are {', '.join(PORT_TYPES)}")
@@ -199,6 +248,7 @@ class _PortField:
         self.required = required
         self.label = label
         self.name = name
+        self.repeat = repeat
 
     def definition(self, name: str) -> PortDefinition:
         return PortDefinition(
@@ -207,20 +257,26 @@ class _PortField:
             type=self.type,
             required=self.required,
             doc=self.doc,
+            repeat=self.repeat,
         )
 
 
-def input(type: PortType, *, doc: str = "", required: bool = True, label: str = "") -> Any:
-    """A field that takes one wire."""
-    return _PortField("input", type, doc, required, label)
+def input(type: PortType, *, doc: str = "", required: bool = True, label: str = "", repeat: str = "") -> Any:
+    """A field that takes one wire.
+
+    ``repeat`` names a parameter that decides how many ports there are: with a whole number n, ``x`` becomes
+    ``x1 … xn``; with a text such as ``a, b`` it becomes ``a`` and ``b``. The field then holds a list.
+    """
+    return _PortField("input", type, doc, required, label, "", repeat)
 
 
-def output(type: PortType, *, doc: str = "", label: str = "", name: str = "") -> Any:
+def output(type: PortType, *, doc: str = "", label: str = "", name: str = "", repeat: str = "") -> Any:
     """A field that names what ``run`` returns: the value itself, or a dict by port when there are several.
 
     ``name`` is the port's name where the field cannot have it, because an input or a parameter is called so.
+    ``repeat`` is as for inputs; ``run`` then returns a dict by port.
     """
-    return _PortField("output", type, doc, True, label, name)
+    return _PortField("output", type, doc, True, label, name, repeat)
 
 
 def param(
@@ -242,7 +298,7 @@ def param(
 
     ``int``, ``float``, ``bool``, ``str``, ``Literal[...]`` and ``list[int]`` are understood. ``choices`` are values
     or ``(value, label)`` pairs. ``kind`` overrides how it is edited (``subgraph``, ``code``, ``file``, ``secret``,
-    ``colour``, ``ints``, ``tensor``). ``visible_if`` is ``{"other_param": value_or_values}``.
+    ``colour``, ``ints``, ``tensor``, ``preset``). ``visible_if`` is ``{"other_param": value_or_values}``.
     """
     if ge is not None and gt is not None:
         raise NodeDefinitionError("a parameter has ge or gt, not both")
@@ -283,6 +339,13 @@ def _visible_if(condition: VisibleIf | Mapping[str, Any] | None) -> VisibleIf | 
     return VisibleIf(param=name, equals=equals)
 
 
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+"""Parameters as an older version of the node had them, to those of the next version."""
+
+MAX_REPEATED = 64
+"""Ports that one field may become."""
+
+
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What validation and execution need of a node class, by name."""
 
@@ -292,6 +355,39 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, ParamSpec]
     defaults: dict[str, Any]
     """Decoded default of every parameter."""
+    migrations: dict[int, Migration] = {}
+    """By the version that they lead away from."""
+    dynamic: bool = False
+    """Whether parameters decide which ports there are."""
+
+    def input_ports(self, params: Mapping[str, Any]) -> dict[str, PortDefinition]:
+        """The inputs of a node with these parameters, decoded or not; left-out ones have their default."""
+        return self._ports(self.inputs, params) if self.dynamic else self.inputs
+
+    def output_ports(self, params: Mapping[str, Any]) -> dict[str, PortDefinition]:
+        """The outputs of a node with these parameters."""
+        return self._ports(self.outputs, params) if self.dynamic else self.outputs
+
+    def _ports(
+        self, declared: Mapping[str, PortDefinition], params: Mapping[str, Any]
+    ) -> dict[str, PortDefinition]:
+        found: dict[str, PortDefinition] = {}
+        for name, port in declared.items():
+            if not port.repeat:
+                found[name] = port
+                continue
+            for repeated in self.repeated(port, params):
+                found[repeated] = msgspec.structs.replace(port, name=repeated, label=repeated, repeat="")
+        return found
+
+    def repeated(self, port: PortDefinition, params: Mapping[str, Any]) -> list[str]:
+        """The names of a repeated port."""
+        value = params.get(port.repeat, self.defaults.get(port.repeat))
+        if isinstance(value, str):
+            names = (part.strip() for part in value.split(","))
+            return list(dict.fromkeys(name for name in names if name))
+        count = value if isinstance(value, int) and not isinstance(value, bool) else 0
+        return [f"{port.name}{number}" for number in range(1, min(max(count, 0), MAX_REPEATED) + 1)]
 
 
 class Node:
@@ -321,8 +417,9 @@ class Node:
             if name not in spec.params:
                 raise TypeError(f"{spec.definition.type} has no parameter {name!r}")
             values[name] = spec.params[name].decode(value)
+        ports = spec.input_ports(values)
         for port in inputs:
-            if port not in spec.inputs:
+            if port not in ports:
                 raise TypeError(f"{spec.definition.type} has no input {port!r}")
         return cls.assemble(values, inputs)
 
@@ -331,8 +428,13 @@ class Node:
         """An instance with decoded parameters (all of them) and inputs by port; nothing is checked."""
         instance = cls()
         fields = instance.__dict__
-        for port in cls.spec.inputs:
-            fields[port] = inputs.get(port)
+        spec = cls.spec
+        for name in spec.inputs:
+            fields[name] = inputs.get(name)
+        if spec.dynamic:
+            for name, port in spec.inputs.items():
+                if port.repeat:
+                    fields[name] = [inputs.get(item) for item in spec.repeated(port, values)]
         fields.update(values)
         return instance
 
@@ -356,11 +458,18 @@ def node(
     icon: str,
     version: int = 1,
     layer: bool | None = None,
+    deterministic: bool = True,
+    writes: bool = False,
+    migrations: Mapping[int, Migration] | None = None,
 ) -> Callable[[_NodeClass], _NodeClass]:
     """Make a node class of a :class:`Node` subclass.
 
     The docstring is the node's documentation in Markdown, its first line the summary. ``layer`` says whether the node
     may stand in a Module's subgraph; left out, it may when the class has a ``build`` method.
+
+    A node that is not ``deterministic`` runs anew in every run, even when nothing it depends on has changed. One that
+    asks for the seed of a run without one is taken for that by itself. ``writes`` says that it writes into the user's
+    folder. ``migrations`` lead the parameters of each older version to the next one: ``{1: from_1_to_2}``.
 
     Raises:
         NodeDefinitionError: the class does not describe a node.
@@ -395,6 +504,11 @@ def node(
         outputs = {
             f.name or n: f.definition(f.name or n) for n, f in ports.items() if f.direction == "output"
         }
+        older = dict(migrations or {})
+        if sorted(older) != list(range(1, version)):
+            raise NodeDefinitionError(
+                f"{cls.__name__} has version {version}: it needs migrations from {list(range(1, version))}"
+            )
         definition = NodeDefinition(
             type=type,
             title=title,
@@ -407,14 +521,19 @@ def node(
             outputs=list(outputs.values()),
             params=[spec.definition for spec in params.values()],
             layer=callable(getattr(cls, "build", None)) if layer is None else layer,
+            deterministic=deterministic,
+            writes=writes,
         )
         _check_visible_if(definition)
+        _check_repeats(definition)
         cls.spec = NodeSpec(
             definition=definition,
             inputs=inputs,
             outputs=outputs,
             params=params,
             defaults={name: spec.decode(spec.definition.default) for name, spec in params.items()},
+            migrations=older,
+            dynamic=any(port.repeat for port in (*inputs.values(), *outputs.values())),
         )
         return cls
 
@@ -427,6 +546,15 @@ def _check_visible_if(definition: NodeDefinition) -> None:
         if item.visible_if is not None and item.visible_if.param not in names:
             raise NodeDefinitionError(
                 f"{definition.type}.{item.name} is shown by {item.visible_if.param!r}, which is no parameter"
+            )
+
+
+def _check_repeats(definition: NodeDefinition) -> None:
+    kinds = {item.name: item.kind for item in definition.params}
+    for port in (*definition.inputs, *definition.outputs):
+        if port.repeat and kinds.get(port.repeat) not in ("int", "text"):
+            raise NodeDefinitionError(
+                f"{definition.type}.{port.name} is repeated by {port.repeat!r}, which is no whole number or text"
             )
 
 

@@ -25,6 +25,9 @@ class PortDefinition(msgspec.Struct, kw_only=True):
     """``tensor``, ``dataset``, ``model``, ``optimizer``, ``loss``, ``metrics``, ``value`` or ``any``."""
     required: bool = True
     doc: str = ""
+    repeat: str = ""
+    """The parameter that decides how often the port is there: a whole number n makes ``x1 … xn`` of the port ``x``, a
+    text makes one port of each name in it (separated by commas)."""
 
 
 class ParamDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -32,7 +35,7 @@ class ParamDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
     label: str
     kind: str
     """``int``, ``float``, ``bool``, ``text``, ``choice``, ``subgraph``, ``code``, ``file``, ``secret``, ``colour``,
-    ``tensor``, ``ints``."""
+    ``tensor``, ``ints``, ``preset``."""
     default: Any = None
     min: float | None = None
     max: float | None = None
@@ -63,3 +66,8 @@ class NodeDefinition(msgspec.Struct, kw_only=True):
     layer: bool = False
     """Whether it may stand inside a Module subgraph."""
     source: str = "builtin"
+    """``builtin``, the name of the package, or the file in ``nodes/``."""
+    deterministic: bool = True
+    """Whether equal parameters, inputs and seed give equal outputs, so that a result may be reused."""
+    writes: bool = False
+    """Whether it writes files into the user's folder."""

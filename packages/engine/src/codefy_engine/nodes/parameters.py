@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import sys
 import types
+from collections.abc import Callable
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
@@ -26,6 +28,7 @@ KINDS = frozenset(
         "colour",
         "tensor",
         "ints",
+        "preset",
     )
 )
 
@@ -36,6 +39,12 @@ class NodeDefinitionError(TypeError):
 
 class BadParam(ValueError):
     """A value does not fit its parameter; the message says what was expected."""
+
+
+class Secret(msgspec.Struct, frozen=True):
+    """A reference to a secret, which is all that a graph holds of it (X-5); ``ctx.secret`` gives its value."""
+
+    name: str
 
 
 class ParamField(msgspec.Struct, kw_only=True, frozen=True):
@@ -79,6 +88,12 @@ class ParamSpec(msgspec.Struct, kw_only=True, frozen=True):
                 if choice.value == value and isinstance(choice.value, bool) == isinstance(value, bool):
                     return choice.value
             raise BadParam(self.expected())
+        special = _DECODERS.get(definition.kind)
+        if special is not None:
+            try:
+                return special(value, definition.optional)
+            except ValueError:
+                raise BadParam(self.expected()) from None
         try:
             decoded = msgspec.convert(value, self.value_type)
         except msgspec.ValidationError:
@@ -130,9 +145,56 @@ _TYPE_WORDS = {
     "float": "a number",
     "bool": "true or false",
     "ints": "whole numbers",
-    "tensor": "a list of numbers",
+    "tensor": "numbers, or lists of equal length of them",
     "subgraph": "the name of a subgraph",
+    "preset": "the name of a preset",
+    "secret": 'a reference {"secret": NAME} and never the secret itself',
+    "colour": "a colour such as #3b82f6",
 }
+
+_COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
+
+
+def _secret(value: Any, optional: bool) -> Secret | None:
+    if isinstance(value, Secret):
+        return value
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    name = fields.get("secret")
+    if len(fields) != 1 or not isinstance(name, str) or not name:
+        raise ValueError
+    return Secret(name)
+
+
+def _colour(value: Any, optional: bool) -> str:
+    if not isinstance(value, str) or not _COLOUR.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _grid(value: Any, optional: bool) -> Any:
+    _grid_shape(value)
+    return value
+
+
+def _grid_shape(value: Any) -> tuple[int, ...]:
+    """The shape of nested lists.
+
+    Raises:
+        ValueError: something else than numbers, or lists of unequal length.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ()
+    if not isinstance(value, list):
+        raise ValueError
+    shapes = {_grid_shape(item) for item in cast("list[Any]", value)}
+    if len(shapes) > 1:
+        raise ValueError
+    items = cast("list[Any]", value)
+    return (len(items), *next(iter(shapes), ()))
+
+
+_DECODERS: dict[str, Callable[[Any, bool], Any]] = {"secret": _secret, "colour": _colour, "tensor": _grid}
+"""Kinds whose values are decoded by more than their type."""
 
 _KIND_BY_TYPE: dict[Any, str] = {int: "int", float: "float", bool: "bool", str: "text"}
 

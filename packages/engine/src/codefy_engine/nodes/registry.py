@@ -42,6 +42,7 @@ class Registry:
                     f"the node type {node_type} is defined by {_qualified(other)} and by {_qualified(cls)}"
                 )
             self._classes[node_type] = cls
+        self._migrates = any(cls.spec.migrations for cls in self._classes.values())
         self.failures: tuple[LoadFailure, ...] = tuple(failures)
         """What could not be loaded."""
 
@@ -85,6 +86,11 @@ class Registry:
         close = difflib.get_close_matches(node_type.lower(), by_lower, n=1, cutoff=0.6)
         return by_lower[close[0]] if close else None
 
+    @property
+    def migrates(self) -> bool:
+        """Whether any type has parameters of older versions to migrate."""
+        return self._migrates
+
     @functools.cached_property
     def hashes(self) -> dict[str, str]:
         """SHA-256 by type of what it declares, prose left out; for third parties with their source (X-8)."""
@@ -119,12 +125,27 @@ def _type_hash(cls: type[Node]) -> str:
             for item in definition.params
         ],
     }
+    repeats = {port.name: port.repeat for port in (*definition.inputs, *definition.outputs) if port.repeat}
+    if repeats:
+        declared["repeats"] = repeats
     if definition.source != "builtin":
         declared["source"] = _source_digest(cls)
     return hashlib.sha256(_canonical(declared)).hexdigest()
 
 
+@functools.lru_cache(maxsize=2048)
+def code_digest(cls: type[Node]) -> str:
+    """A digest of the code of a third party's node; empty for Codefy's own, which change with the product only."""
+    if cls.spec.definition.source == "builtin":
+        return ""
+    return _source_digest(cls)
+
+
 def _source_digest(cls: type[Node]) -> str:
+    # Files of single nodes say it: what Python remembers of their lines may be of an earlier version.
+    known: str | None = getattr(inspect.getmodule(cls), "__codefy_digest__", None)
+    if known is not None:
+        return known
     try:
         text = inspect.getsource(inspect.getmodule(cls) or cls)
     except (OSError, TypeError):

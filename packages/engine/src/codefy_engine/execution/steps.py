@@ -1,0 +1,259 @@
+"""The steps of one run: take a node's inputs, reuse or run it, report, hand its outputs on."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codefy_engine.execution import events
+from codefy_engine.execution.cache import Keys, Result, result_of
+from codefy_engine.execution.context import RunContext, RunScope
+from codefy_engine.execution.devices import resolve_device
+from codefy_engine.execution.errors import node_error
+from codefy_engine.execution.outputs import OutputStore
+from codefy_engine.execution.provenance import ProvenanceRecord, record_of
+from codefy_engine.execution.schedule import Schedule
+from codefy_engine.execution.secrets import Redactor
+from codefy_engine.execution.summaries import summarize
+from codefy_engine.execution.values import outputs_by_port
+from codefy_engine.graph.plan import Plan, PlannedNode
+from codefy_engine.nodes.base import RunStopped
+from codefy_protocol.bodies import RunError
+
+_NO_NODES: dict[str, Any] = {}
+
+
+class GraphRun:
+    """State of one execution. Steps write only their own entries, so the lists need no lock."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        scope: RunScope,
+        *,
+        redactor: Redactor,
+        halt_on_error: bool = True,
+        keys: Keys | None = None,
+        outputs: OutputStore | None = None,
+        provenance: bool = False,
+    ) -> None:
+        self.scope = scope
+        self.redactor = redactor
+        self.halt_on_error = halt_on_error
+        self.outputs = outputs
+        nodes = self.nodes = plan.nodes
+        position = {planned.id: planned.index for planned in nodes}
+        count = len(nodes)
+        self.sources: list[list[tuple[str, int, str]]] = [
+            [(port, position[source.node_id], source.port) for port, source in planned.inputs.items()]
+            for planned in nodes
+        ]
+        self.targets: list[list[int]] = [[] for _ in range(count)]
+        for index, sources in enumerate(self.sources):
+            for _, source, _ in sources:
+                self.targets[source].append(index)
+        self.values: list[dict[str, Any] | None] = [None] * count
+        """Outputs by port of what succeeded, until the last reader took them."""
+        self.succeeded = [False] * count
+        self.readers = [len(targets) for targets in self.targets]
+        self.readers_lock = threading.Lock()
+        self.incomplete = False
+        """Whether any node did not succeed: only then does a node look at whether its sources did."""
+        self.error: RunError | None = None
+        self.cancelled = False
+        self.keys: list[bytes | None] | None = None if keys is None else keys.of(plan, position)
+        self.volatile = [False] * count
+        """Nodes whose result depends on chance, a secret or a volatile node: it is this run's own."""
+        self.reused: list[Result | None] | None = self._to_reuse()
+        self.records: list[ProvenanceRecord] | None = [] if provenance else None
+        self._devices: dict[str, str] = {}
+
+    def go(self, limit: int) -> None:
+        """Do everything, on at most ``limit`` threads."""
+        needs = [len(sources) for sources in self.sources]
+        Schedule(needs, self.targets, self.step).run(limit, f"codefy-run-{self.scope.run_id}")
+
+    def _to_reuse(self) -> list[Result | None] | None:
+        state = self.scope.state
+        if state is None or self.keys is None:
+            return None
+        state.keep_only({planned.id for planned in self.nodes})
+        results = state.results
+        reused: list[Result | None] = [None] * len(self.nodes)
+        used: list[bytes] = []
+        for index in range(len(self.nodes) - 1, -1, -1):
+            key = self.keys[index]
+            found = None if key is None else results.get(key)
+            if key is None or found is None:
+                continue
+            # Its value is gone, but nobody will ask for it: everything behind it is reused too.
+            if found.outputs is None and any(reused[target] is None for target in self.targets[index]):
+                continue
+            reused[index] = found
+            used.append(key)
+        results.touch(used)
+        return reused
+
+    def step(self, index: int) -> None:
+        """Run, reuse or skip one node; never raises for what the node does."""
+        planned = self.nodes[index]
+        scope = self.scope
+        report = scope.callbacks.node_status
+        if scope.stop.is_set():
+            self.cancelled = True
+        if self.cancelled or scope.halt.is_set() or (self.incomplete and not self._inputs_ready(index)):
+            self.incomplete = True
+            self._release_inputs(index)
+            report(events.node_status(planned.id, events.SKIPPED))
+            return
+        reused = None if self.reused is None else self.reused[index]
+        if reused is not None:
+            self._reuse(index, planned, reused)
+            return
+        report(events.node_status(planned.id, events.RUNNING))
+        device = None if planned.device is None else self._device(planned, planned.device)
+        context = RunContext(scope, planned.id, planned, device)
+        started = time.perf_counter()
+        try:
+            node = planned.create(self._take_inputs(index))
+            outputs = outputs_by_port(planned, node.run(context))
+            duration = time.perf_counter() - started
+        except RunStopped:
+            if not scope.halt.is_set():
+                self.cancelled = True
+            self._stopped(planned, context, started)
+        except KeyboardInterrupt:
+            scope.stop.set()
+            self._stopped(planned, context, started)
+            raise
+        except BaseException as error:  # a node may raise anything, SystemExit too
+            self._failed(planned, context, started, error)
+        else:
+            context.close()
+            types = planned.outputs
+            facts = {port: summarize(value, types[port].type) for port, value in outputs.items()}
+            report(events.node_status(planned.id, events.SUCCEEDED, duration_s=duration, outputs=facts))
+            if self.keys is not None:
+                self._keep(index, planned, context, outputs, facts)
+            if self.records is not None:
+                self._record(index, planned, events.SUCCEEDED, duration)
+            if self.outputs is not None:
+                self.outputs.capture(scope.run_id, planned.id, outputs, facts)
+            if self.readers[index]:
+                self.values[index] = outputs
+            self.succeeded[index] = True
+
+    def _reuse(self, index: int, planned: PlannedNode, reused: Result) -> None:
+        self._release_inputs(index)
+        self.scope.callbacks.node_status(reused.event)
+        if self.readers[index]:
+            self.values[index] = reused.outputs
+        if self.records is not None:
+            self._record(index, planned, events.REUSED, 0.0)
+        if self.outputs is not None and reused.outputs is not None:
+            self.outputs.capture(self.scope.run_id, planned.id, reused.outputs, reused.facts)
+        self.succeeded[index] = True
+
+    def _keep(
+        self,
+        index: int,
+        planned: PlannedNode,
+        context: RunContext,
+        outputs: dict[str, Any],
+        facts: dict[str, dict[str, Any]],
+    ) -> None:
+        """Make the result reusable, unless it is this run's own."""
+        assert self.keys is not None
+        volatile = context.volatile or any(self.volatile[source] for _, source, _ in self.sources[index])
+        self.volatile[index] = volatile
+        key, state = self.keys[index], self.scope.state
+        if key is None or state is None or volatile:
+            return
+        event = events.node_status(planned.id, events.REUSED, outputs=facts)
+        state.results.put(key, result_of(outputs, facts, context.artifacts, event))
+
+    def _record(self, index: int, planned: PlannedNode, status: str, duration: float) -> None:
+        assert self.records is not None and self.keys is not None
+        inputs: Mapping[str, tuple[str, bytes | None]] = {
+            port: (f"{self.nodes[source].id}.{name}", self.keys[source])
+            for port, source, name in self.sources[index]
+        }
+        volatile = self.volatile[index] or self.keys[index] is None
+        self.records.append(record_of(planned, inputs, status, duration, self.scope.seed, volatile=volatile))
+
+    def _device(self, planned: PlannedNode, wanted: str) -> str:
+        found = self._devices.get(wanted)
+        if found is None:
+            found, fallback = resolve_device(wanted)
+            self._devices[wanted] = found
+            if fallback is not None:
+                self.scope.callbacks.warning(events.warning(fallback, planned.id))
+        return found
+
+    def _stopped(self, planned: PlannedNode, context: RunContext, started: float) -> None:
+        self.incomplete = True
+        context.close()
+        duration = time.perf_counter() - started
+        self.scope.callbacks.node_status(
+            events.node_status(planned.id, events.CANCELLED, duration_s=duration)
+        )
+
+    def _failed(
+        self, planned: PlannedNode, context: RunContext, started: float, error: BaseException
+    ) -> None:
+        self.incomplete = True
+        context.close()
+        duration = time.perf_counter() - started
+        told = node_error(
+            error,
+            node_id=planned.id,
+            title=planned.title,
+            device=context.device,
+            home=_home(planned),
+        )
+        if self.redactor:
+            told = self.redactor.error(told)
+        # The first failure is the run's; those of nodes that ran beside it are in their own events.
+        if self.error is None:
+            self.error = told
+        if self.halt_on_error:
+            self.scope.halt.set()
+        self.scope.callbacks.node_status(
+            events.node_status(planned.id, events.FAILED, duration_s=duration, error=told)
+        )
+
+    def _inputs_ready(self, index: int) -> bool:
+        return all(self.succeeded[source] for _, source, _ in self.sources[index])
+
+    def _take_inputs(self, index: int) -> dict[str, Any]:
+        sources = self.sources[index]
+        if not sources:
+            return _NO_NODES
+        taken: dict[str, Any] = {}
+        for port, source, source_port in sources:
+            values = self.values[source]
+            if values is not None:
+                taken[port] = values[source_port]
+        self._release_inputs(index)
+        return taken
+
+    def _release_inputs(self, index: int) -> None:
+        """Let go of outputs that nobody else will read: a large tensor must not outlive its last reader."""
+        sources = self.sources[index]
+        if not sources:
+            return
+        with self.readers_lock:
+            for _, source, _ in sources:
+                self.readers[source] -= 1
+                if self.readers[source] == 0:
+                    self.values[source] = None
+
+
+def _home(planned: PlannedNode) -> str | None:
+    try:
+        return inspect.getfile(planned.node_class)
+    except (OSError, TypeError):
+        return None
