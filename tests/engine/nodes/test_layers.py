@@ -36,6 +36,50 @@ CASES: list[tuple[str, dict[str, Any], tuple[int, ...], nn.Module]] = [
     ("BatchNorm2d", {"eps": 1e-3}, (3, 4, 4), nn.BatchNorm2d(3, eps=1e-3)),
     ("LayerNorm", {}, (3, 6), nn.LayerNorm(6)),
     ("LayerNorm", {"dimensions": 2}, (3, 6), nn.LayerNorm([3, 6])),
+    ("Conv1d", {"out_channels": 4, "kernel_size": 5, "padding": 2}, (3, 9), nn.Conv1d(3, 4, 5, padding=2)),
+    ("Conv3d", {"out_channels": 4}, (2, 4, 4, 4), nn.Conv3d(2, 4, 3, padding=1)),
+    ("ConvTranspose1d", {"out_channels": 4}, (3, 5), nn.ConvTranspose1d(3, 4, 2, stride=2)),
+    (
+        "ConvTranspose2d",
+        {"out_channels": 4, "kernel_size": 3, "padding": 1, "output_padding": 1},
+        (3, 5, 4),
+        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1),
+    ),
+    ("ConvTranspose3d", {"out_channels": 2}, (3, 2, 2, 2), nn.ConvTranspose3d(3, 2, 2, stride=2)),
+    ("MaxPool1d", {}, (2, 9), nn.MaxPool1d(2)),
+    ("MaxPool3d", {}, (2, 4, 4, 4), nn.MaxPool3d(2)),
+    ("AvgPool1d", {"kernel_size": 3, "stride": 2}, (2, 9), nn.AvgPool1d(3, stride=2)),
+    ("AvgPool3d", {}, (2, 4, 4, 4), nn.AvgPool3d(2)),
+    ("AdaptiveAvgPool1d", {"output_size": 3}, (2, 7), nn.AdaptiveAvgPool1d(3)),
+    ("AdaptiveAvgPool3d", {"output_size": 2}, (2, 3, 4, 5), nn.AdaptiveAvgPool3d(2)),
+    ("AdaptiveMaxPool1d", {"output_size": 3}, (2, 7), nn.AdaptiveMaxPool1d(3)),
+    ("AdaptiveMaxPool2d", {"output_size": 2}, (2, 7, 5), nn.AdaptiveMaxPool2d(2)),
+    ("AdaptiveMaxPool3d", {"output_size": 2}, (2, 3, 4, 5), nn.AdaptiveMaxPool3d(2)),
+    ("BatchNorm3d", {}, (2, 3, 3, 3), nn.BatchNorm3d(2)),
+    ("RMSNorm", {}, (3, 6), nn.RMSNorm(6, eps=1e-6)),
+    ("GroupNorm", {"groups": 2}, (6, 4, 3), nn.GroupNorm(2, 6)),
+    ("InstanceNorm", {}, (3, 7), nn.InstanceNorm1d(3)),
+    ("InstanceNorm", {"affine": True}, (3, 4, 5), nn.InstanceNorm2d(3, affine=True)),
+    ("InstanceNorm", {}, (2, 3, 4, 5), nn.InstanceNorm3d(2)),
+    ("Reshape", {"shape": [2, -1]}, (3, 4), nn.Sequential(nn.Flatten(), nn.Unflatten(1, [2, 6]))),
+    ("Upsample", {}, (2, 5), nn.Upsample(scale_factor=2)),
+    ("Upsample", {"method": "linear", "factor": 3}, (2, 3, 4), nn.Upsample(scale_factor=3, mode="bilinear")),
+    ("PixelShuffle", {}, (8, 3, 2), nn.PixelShuffle(2)),
+    ("PixelUnshuffle", {}, (2, 4, 6), nn.PixelUnshuffle(2)),
+    ("ReLU6", {}, (5,), nn.ReLU6()),
+    ("ELU", {"alpha": 0.5}, (5,), nn.ELU(0.5)),
+    ("CELU", {"alpha": 0.5}, (5,), nn.CELU(0.5)),
+    ("SELU", {}, (5,), nn.SELU()),
+    ("Mish", {}, (5,), nn.Mish()),
+    ("Softplus", {"beta": 2}, (5,), nn.Softplus(2)),
+    ("Softsign", {}, (5,), nn.Softsign()),
+    ("LogSigmoid", {}, (5,), nn.LogSigmoid()),
+    ("Hardtanh", {"low": -0.5, "high": 0.25}, (5,), nn.Hardtanh(-0.5, 0.25)),
+    ("Hardswish", {}, (5,), nn.Hardswish()),
+    ("Hardsigmoid", {}, (5,), nn.Hardsigmoid()),
+    ("PReLU", {"per_channel": True}, (3, 4), nn.PReLU(3)),
+    ("GLU", {"dimension": 1}, (4, 3), nn.GLU(1)),
+    ("LogSoftmax", {}, (2, 5), nn.LogSoftmax(-1)),
     ("Flatten", {}, (3, 4, 2), nn.Flatten()),
     ("ReLU", {}, (5,), nn.ReLU()),
     ("LeakyReLU", {"slope": 0.2}, (5,), nn.LeakyReLU(0.2)),
@@ -67,7 +111,17 @@ def test_a_layer_computes_what_torch_s_does(
 def test_every_layer_type_is_covered() -> None:
     layers = {d.type for d in default_registry().definitions() if d.layer and d.category == "layers"}
     # Dropout is random: tests/engine/training/test_seeding.py. Add and Concat: test_module.py.
-    assert {type for type, *_ in CASES} | {"Dropout", "Add", "Concat"} == layers
+    elsewhere = {"Dropout", "Add", "Concat"}
+    # tests/engine/nodes/test_layers_more.py
+    elsewhere |= {"Bilinear", "Embedding", "Multiply", "Permute", "SelectStep", "MeanOver", "Pad"}
+    elsewhere |= {"Dropout1d", "Dropout2d", "GaussianNoise", "GaussianSample"}
+    # tests/engine/nodes/test_sequence_layers.py
+    elsewhere |= {"RNN", "LSTM", "GRU", "MultiheadAttention", "MixtureOfExperts"}
+    elsewhere |= {"TransformerEncoder", "TransformerEncoderLayer"}
+    elsewhere |= {"TransformerDecoder", "TransformerDecoderLayer"}
+    elsewhere |= {"SinusoidalPositions", "LearnedPositions", "TimestepEmbedding"}
+    elsewhere |= {"ClassToken", "PatchEmbedding"}
+    assert {type for type, *_ in CASES} | elsewhere == layers
 
 
 @pytest.mark.parametrize(
@@ -83,6 +137,21 @@ def test_every_layer_type_is_covered() -> None:
         ("LayerNorm", {"dimensions": 3}, (4,), "last 3 dimensions"),
         ("Softmax", {"dimension": 3}, (5,), "dimension 3 is not one of a sample"),
         ("Softmax", {"dimension": 0}, (5,), "dimension 0"),
+        ("Conv1d", {}, (3, 4, 5), "channels x length"),
+        ("ConvTranspose3d", {}, (3, 4, 5), "channels x depth x height x width"),
+        ("GroupNorm", {"groups": 4}, (6, 2), "6 channels cannot be divided into 4"),
+        ("GroupNorm", {}, (), "a single number"),
+        ("InstanceNorm", {}, (6,), "1 to 3 further dimensions, got 1"),
+        ("RMSNorm", {"dimensions": 2}, (6,), "last 2 dimensions"),
+        ("Reshape", {"shape": [5, -1]}, (3, 4), "12 values per sample do not fit 5 x -1"),
+        ("Reshape", {"shape": [-1, -1]}, (4,), "do not fit"),
+        ("Reshape", {"shape": [7]}, (4,), "4 values per sample do not fit 7"),
+        ("Upsample", {}, (6,), "1 to 3 further dimensions"),
+        ("PixelShuffle", {}, (6, 2, 2), "6 channels cannot be divided by 4"),
+        ("PixelUnshuffle", {}, (6, 3, 2), "multiples of 2"),
+        ("Hardtanh", {"low": 1, "high": 0}, (2,), "low must be below high"),
+        ("GLU", {"dimension": 2}, (4,), "dimension 2 is not one of a sample"),
+        ("PReLU", {"per_channel": True}, (), "a single number"),
     ],
 )
 def test_a_shape_that_a_layer_does_not_take(
