@@ -237,6 +237,8 @@ def test_regression_has_no_accuracy_and_its_own_scores(harness: Any, loss: str |
         "val_loss",
         "lr",
         "samples_per_second",
+        "grad_norm",
+        "memory_mib",
         "held_out_loss",
         "held_out_mae",
         "held_out_rmse",

@@ -38,6 +38,7 @@ def test_plain_torch_reads_it(training: Any, tmp_path: Path) -> None:
         "config",
         "architecture",
         "metrics",
+        "state",
     }
     assert content["progress"]["epoch"] == 1
     assert content["progress"]["step"] == 5

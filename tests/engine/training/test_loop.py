@@ -70,6 +70,8 @@ def test_metrics_have_their_scope_and_epoch(training: Any) -> None:
         "val_accuracy",
         "lr",
         "samples_per_second",
+        "grad_norm",
+        "memory_mib",
     }
     assert setup.reporter.series("lr") == [(5, 0.05), (10, 0.05), (15, 0.05)]
     assert all(value > 0 for _, value in setup.reporter.series("samples_per_second"))

@@ -24,6 +24,7 @@ export default {
   preset_cycle: "{node_id} 包含了自己：{chain}。請移除其中一個。",
   graph_too_big: "展開預設組之後，這張圖有超過 {limit} 個節點。",
   node_too_new: "{node_id}（{type}）以該類型的第 {found} 版儲存，這裡是第 {supported} 版。請更新 Codefy。",
+  shape_mismatch: "{node_id}（{title}）不接受 {shape}：{detail}",
   unknown_until_node: "這次執行要停在 {until_node}，但圖中沒有它。",
   secret_missing: "{node_id}（{title}）需要密鑰 {secret}，但這次執行沒有得到它。",
   module_invalid: "{node_id} 的模組：{detail}。",

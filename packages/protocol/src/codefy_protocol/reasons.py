@@ -96,6 +96,7 @@ NODE_TOO_NEW = register(
     "node_too_new",
     "{node_id} ({type}) was saved with version {found} of its type; here is version {supported}. Update Codefy.",
 )
+SHAPE_MISMATCH = register("shape_mismatch", "{node_id} ({title}) does not take {shape}: {detail}")
 UNKNOWN_UNTIL_NODE = register(
     "unknown_until_node", "The run is to end at {until_node!r}, which is not in the graph."
 )

@@ -3,7 +3,8 @@
 The files hold tensors, numbers, texts, lists and dicts only, so ``torch.load(path, weights_only=True)`` opens them
 anywhere, without Codefy. Keys: ``format`` (1), ``model`` and ``optimizer`` (state dicts), ``progress`` (``epoch``:
 completed ones, ``step``, ``batch``: batches done of the epoch under way), ``rng`` (states of the random generators),
-``config`` (settings of the loop), ``architecture`` (the module's layers) and ``metrics`` (of the last epoch).
+``config`` (settings of the loop), ``architecture`` (the module's layers), ``metrics`` (of the last epoch) and
+``state`` (schedules, loss scale, gradients of an unfinished group, the best epoch, the values of all epochs).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Progress:
     epoch: int = 0
     """Completed epochs."""
     step: int = 0
-    """Optimizer steps done."""
+    """Batches done in all."""
     batch: int = 0
     """Batches done of the epoch under way."""
     loss_sum: float = 0.0
@@ -52,6 +53,8 @@ class Checkpoint:
     config: dict[str, Any] = field(default_factory=dict[str, Any])
     architecture: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     metrics: dict[str, float] = field(default_factory=dict[str, float])
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What else the loop needs to go on; see :meth:`codefy_engine.training.loop.TrainingLoop.checkpoint`."""
 
 
 def random_state(model: nn.Module) -> dict[str, Any]:
@@ -100,6 +103,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "config": checkpoint.config,
         "architecture": checkpoint.architecture,
         "metrics": checkpoint.metrics,
+        "state": checkpoint.state,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -143,6 +147,7 @@ def load_checkpoint(path: Path, *, device: torch.device | str = "cpu") -> Checkp
         config=fields["config"],
         architecture=fields["architecture"],
         metrics=fields["metrics"],
+        state=fields.get("state", {}),
     )
 
 

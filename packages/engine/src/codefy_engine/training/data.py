@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -32,6 +32,14 @@ class Batching:
     drop_last: bool = False
 
 
+class Alteration(Protocol):
+    """Changes a batch of inputs at random while a model learns (augmentation)."""
+
+    def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        """A batch of the same shape; every random number comes from ``generator``, which lies on the CPU."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TensorDataset:
     """Samples and their targets as two tensors with the same first dimension.
@@ -49,6 +57,8 @@ class TensorDataset:
     class_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
     batching: Batching | None = None
+    alterations: tuple[Alteration, ...] = ()
+    """Applied to every batch of a training, in order."""
 
     def __post_init__(self) -> None:
         if self.inputs.shape[:1] != self.targets.shape[:1]:
@@ -85,6 +95,10 @@ class TensorDataset:
         if self.classification:
             facts["classes"] = self.class_count
             words.append(f"{self.class_count} classes")
+        if self.alterations:
+            words.append(
+                f"altered in {len(self.alterations)} ways" if len(self.alterations) > 1 else "altered"
+            )
         if self.batching is not None:
             facts["batch_size"] = self.batching.batch_size
             words.append(f"batches of {self.batching.batch_size}")
@@ -99,6 +113,14 @@ class TensorDataset:
     def batched(self, batching: Batching) -> TensorDataset:
         """The same data with another way to cut it; the tensors are shared."""
         return replace(self, batching=batching)
+
+    def altered(self, alteration: Alteration) -> TensorDataset:
+        """The same data, each batch of which is also changed by ``alteration``."""
+        return replace(self, alterations=(*self.alterations, alteration))
+
+    def unaltered(self) -> TensorDataset:
+        """The same data as it is, for judging."""
+        return replace(self, alterations=()) if self.alterations else self
 
 
 class Batches:
@@ -146,7 +168,18 @@ class Batches:
             if inputs.device != self.device:
                 inputs = inputs.to(self.device, non_blocking=True)
                 targets = targets.to(self.device, non_blocking=True)
+            if self.dataset.alterations:
+                inputs = self._altered(inputs, epoch, index)
             yield inputs, targets
+
+    def _altered(self, inputs: Tensor, epoch: int, index: int) -> Tensor:
+        generator = torch.Generator()
+        generator.manual_seed(
+            (self.seed * 1_000_003 + epoch * 7_919 + index * 104_729 + 500_000_003) % (1 << 63)
+        )
+        for alteration in self.dataset.alterations:
+            inputs = alteration(inputs, generator)
+        return inputs
 
     def _order(self, epoch: int) -> Tensor:
         generator = torch.Generator()

@@ -45,7 +45,7 @@ def judge(
         raise ValueError("there is no data to evaluate: the data set is empty")
     device = torch.device(ctx.device)
     model = _on_device(model, data, device)
-    batches = batches_of(data, BATCHING, device=device)
+    batches = batches_of(data.unaltered(), BATCHING, device=device)
     outputs: list[Tensor] = []
     targets: list[Tensor] = []
 

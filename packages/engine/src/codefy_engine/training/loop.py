@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from codefy_engine.training.checkpoints import (
     Checkpoint,
+    CheckpointError,
     Progress,
     random_state,
     restore_random_state,
@@ -28,13 +30,14 @@ from codefy_engine.training.metrics import (
     RunningMean,
     StepBuffer,
     StepOutcome,
-    count_correct,
+    answer_counter,
     epoch_points,
 )
+from codefy_engine.training.schedules import Schedules
+from codefy_engine.training.stepping import LossFunction, Precision, Stepper
+from codefy_engine.training.usage import memory_mib
+from codefy_engine.training.watching import Watch
 from codefy_protocol.bodies import MetricPoint
-
-LossFunction = Callable[[Tensor, Tensor], Tensor]
-"""``(outputs, targets)`` to a scalar: the mean over the batch."""
 
 
 class NonFiniteLoss(ArithmeticError):
@@ -97,6 +100,17 @@ class LoopSettings:
     stop_on_nonfinite: bool = False
     clip_norm: float | None = None
     """Upper bound for the norm of all gradients together."""
+    clip_value: float | None = None
+    """Upper bound for the size of every single number of a gradient."""
+    accumulate: int = 1
+    """Batches whose gradients are averaged before the optimizer steps."""
+    precision: Precision = "fp32"
+    log_gradients: bool = False
+    """Record the gradient norm of every step, not only of the last one of an epoch."""
+    patience: int | None = None
+    """Epochs without improvement after which the training ends."""
+    min_delta: float = 0.0
+    """By how much the watched value must change to count as an improvement."""
     interval_s: float = FLUSH_INTERVAL_S
     """Seconds between two reports of metrics and progress."""
 
@@ -109,6 +123,8 @@ class LoopResult:
     epoch: int = 0
     """Completed epochs."""
     stopped: bool = False
+    stopped_early: bool = False
+    """Whether ``patience`` ran out."""
     history: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
     """The values of every completed epoch by metric name, with ``epoch`` and ``step``."""
     best_epoch: int | None = None
@@ -130,6 +146,10 @@ class TrainingLoop:
         reporter: told what happens.
         checkpoints: keeps checkpoints when ``settings`` asks for them.
         config: plain data that is written into checkpoints.
+        schedules: change the optimizer's learning rate.
+
+    Raises:
+        ValueError: settings that cannot be joined.
     """
 
     def __init__(
@@ -145,6 +165,7 @@ class TrainingLoop:
         reporter: Reporter,
         checkpoints: CheckpointSink | None = None,
         config: dict[str, Any] | None = None,
+        schedules: Schedules | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.model = model
@@ -159,10 +180,30 @@ class TrainingLoop:
         self.config = config or {}
         self.clock = clock
         self.result = LoopResult()
-        self._buffer = StepBuffer(log_every=settings.log_every, interval_s=settings.interval_s, clock=clock)
+        self._buffer = StepBuffer(
+            log_every=settings.log_every,
+            log_norms=settings.log_gradients or settings.clip_norm is not None,
+            interval_s=settings.interval_s,
+            clock=clock,
+        )
         self._total_steps = settings.epochs * len(train)
         self._latest: dict[str, float] = {}
-        self._best_rank: tuple[float, float] | None = None
+        self._watch = Watch(
+            monitor=settings.monitor, patience=settings.patience, min_delta=settings.min_delta
+        )
+        self._stepper = Stepper(
+            model,
+            optimizer,
+            loss,
+            schedules,
+            batches=len(train),
+            accumulate=settings.accumulate,
+            clip_norm=settings.clip_norm,
+            clip_value=settings.clip_value,
+            precision=settings.precision,
+            device=train.device,
+        )
+        self._schedules = schedules
         self._batch = 0
         self._first_step = 0
         self._started_at = 0.0
@@ -176,10 +217,12 @@ class TrainingLoop:
             NonFiniteLoss: the loss was not finite and ``stop_on_nonfinite`` is set.
         """
         mean = self._restore(resume) if resume is not None else None
+        # A schedule or a test may have replaced it since.
+        self._stepper.loss = self.loss
         self._first_step = self.result.step
         self._started_at = self.clock()
         self._report()
-        while self.result.epoch < self.settings.epochs:
+        while self.result.epoch < self.settings.epochs and not self.result.stopped_early:
             if not self._epoch(mean):
                 self.result.stopped = True
                 if not self._buffer.nonfinite_in_epoch:
@@ -211,6 +254,7 @@ class TrainingLoop:
                 self.loss,
                 classification=self.classification,
                 stopped=self.reporter.stopped,
+                autocast=self._stepper.autocast,
             )
             if validated is None:
                 return False
@@ -218,31 +262,43 @@ class TrainingLoop:
         values["lr"] = float(self.optimizer.param_groups[0]["lr"])
         samples = trained.samples - first_sample
         values["samples_per_second"] = samples / seconds if samples and seconds > 0 else None
+        if not self._buffer.log_norms:
+            values["grad_norm"] = self._buffer.last_norm
+        values["memory_mib"] = memory_mib(self.train.device)
         self._end_epoch(values)
         return True
 
     def _train_batches(self, epoch: int) -> bool:
-        model, optimizer, loss_of = self.model, self.optimizer, self.loss
-        buffer, stopped, clip = self._buffer, self.reporter.stopped, self.settings.clip_norm
-        classification, step = self.classification, self.result.step
-        model.train()
+        step_on, groups = self._stepper, self.optimizer.param_groups
+        buffer, stopped, step = self._buffer, self.reporter.stopped, self.result.step
+        count = answer_counter(self.loss) if self.classification else None
+        each, last = buffer.log_norms, len(self.train) - 1
+        rate_moves = self._schedules is not None and self._schedules.each_step
+        self.model.train()
         for inputs, targets in self.train.epoch(epoch, start=self._batch):
             if stopped():
                 return False
-            outputs = model(inputs)
-            loss = loss_of(outputs, targets)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]  # torch leaves its arguments untyped
-            if clip is not None:
-                nn.utils.clip_grad_norm_(model.parameters(), clip)
-            optimizer.step()
+            step_on.measure = each or self._batch == last
+            rate = float(groups[0]["lr"]) if rate_moves else None
+            outputs, loss = step_on(self._batch, inputs, targets)
             step += 1
             self.result.step = step
             self._batch += 1
-            correct = count_correct(outputs.detach(), targets) if classification else None
-            answers = targets.numel() if classification else 0
+            correct, answers = None, 0
+            if count is not None and isinstance(outputs, Tensor):
+                correct = count(outputs.detach(), targets)
+                answers = targets.numel()
             if buffer.add(
-                StepOutcome(step, time.time(), loss.detach(), int(inputs.shape[0]), correct, answers)
+                StepOutcome(
+                    step,
+                    time.time(),
+                    loss.detach(),
+                    int(inputs.shape[0]),
+                    correct,
+                    answers,
+                    step_on.norm,
+                    rate,
+                )
             ):
                 self._drain()
         return not stopped()
@@ -256,13 +312,19 @@ class TrainingLoop:
         self._latest |= present
         self.reporter.metrics(epoch_points(values, step=result.step, epoch=result.epoch, ts=time.time()))
         self._report()
+        part: Literal["train", "val"] = "val" if self.validation is not None else "train"
+        if self._schedules is not None:
+            self._schedules.after_epoch(present[f"{part}_loss"])
+        best = self._watch.look(result.epoch, present, part)
+        result.best_epoch, result.best_value = self._watch.best_epoch, self._watch.best_value
+        result.stopped_early = self._watch.exhausted
         # A model that met a NaN is no good: the file of the last good epoch stays.
         if self._buffer.nonfinite_in_epoch:
             return
-        last = result.epoch == self.settings.epochs
+        last = result.epoch == self.settings.epochs or result.stopped_early
         if last or result.epoch % self.settings.checkpoint_every == 0:
             self._keep_last()
-        if self._is_best(present):
+        if best and self.settings.keep_best:
             self._keep("best")
 
     # ------------------------------------------------------------------ reports
@@ -286,6 +348,10 @@ class TrainingLoop:
         step, done = self.result.step, self.result.step - self._first_step
         elapsed = self.clock() - self._started_at
         eta = elapsed / done * (self._total_steps - step) if done > 0 else None
+        metrics = dict(self._latest)
+        if done > 0 and elapsed > 0:
+            # The mean since the start, validation included: what is left is counted with the same speed.
+            metrics["samples_per_second"] = done * self.train.batching.batch_size / elapsed
         self.reporter.progress(
             LoopProgress(
                 step=step,
@@ -293,26 +359,11 @@ class TrainingLoop:
                 epoch=min(self.result.epoch + 1, self.settings.epochs),
                 epochs=self.settings.epochs,
                 eta_s=eta,
-                metrics=dict(self._latest),
+                metrics=metrics,
             )
         )
 
     # ------------------------------------------------------------------ checkpoints
-    def _is_best(self, values: dict[str, float]) -> bool:
-        """Whether the epoch beats all before it; a lower loss decides between equal accuracies."""
-        if not self.settings.keep_best:
-            return False
-        part = "val" if self.validation is not None else "train"
-        loss = values[f"{part}_loss"]
-        accuracy = None if self.settings.monitor == "loss" else values.get(f"{part}_accuracy")
-        rank = (0.0 if accuracy is None else -accuracy, loss)
-        if not math.isfinite(loss) or (self._best_rank is not None and rank >= self._best_rank):
-            return False
-        self._best_rank = rank
-        self.result.best_epoch = self.result.epoch
-        self.result.best_value = loss if accuracy is None else accuracy
-        return True
-
     def _keep_last(self) -> None:
         if self.settings.keep_last:
             self._keep("last")
@@ -340,12 +391,35 @@ class TrainingLoop:
             config=self.config,
             architecture=_architecture(self.model),
             metrics={name: value for name, value in self._latest.items() if math.isfinite(value)},
+            state={
+                **self._stepper.state(self._batch),
+                "watch": self._watch.state(),
+                "grad_norm": self._buffer.last_norm,
+                "history": [dict(row) for row in self.result.history],
+            },
         )
 
     def _restore(self, checkpoint: Checkpoint) -> RunningMean:
-        """Take over a checkpoint; returns the mean of the epoch under way."""
-        self.model.load_state_dict(checkpoint.model)
-        self.optimizer.load_state_dict(checkpoint.optimizer)
+        """Take over a checkpoint; returns the mean of the epoch under way.
+
+        Raises:
+            CheckpointError: it is one of another model, optimizer or schedule.
+        """
+        try:
+            self.model.load_state_dict(checkpoint.model)
+        except RuntimeError as error:
+            raise CheckpointError(f"the checkpoint does not fit the model: {error}") from error
+        try:
+            self.optimizer.load_state_dict(checkpoint.optimizer)
+            self._stepper.restore(checkpoint.state)
+        except (ValueError, KeyError) as error:
+            raise CheckpointError(f"the checkpoint does not fit the optimizer: {error}") from error
+        self._buffer.last_norm = checkpoint.state.get("grad_norm")
+        if "watch" in checkpoint.state:
+            self._watch.restore(checkpoint.state["watch"])
+            self.result.best_epoch = self._watch.best_epoch
+            self.result.best_value = self._watch.best_value
+        self.result.history = [dict(row) for row in checkpoint.state.get("history", [])]
         restore_random_state(self.model, checkpoint.rng)
         progress = checkpoint.progress
         self.result.epoch, self.result.step, self._batch = progress.epoch, progress.step, progress.batch
@@ -365,12 +439,15 @@ def evaluate(
     *,
     classification: bool,
     stopped: Callable[[], bool],
-    on_batch: Callable[[Tensor, Tensor], None] | None = None,
+    on_batch: Callable[[Any, Tensor], None] | None = None,
+    autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> RunningMean | None:
     """Mean loss and accuracy of ``model`` in evaluation mode, or ``None`` when stopped.
 
-    ``on_batch`` gets every batch's outputs and targets, on the device.
+    ``on_batch`` gets every batch's outputs and targets, on the device. ``autocast`` makes what forward passes stand
+    in.
     """
+    count = answer_counter(loss) if classification else None
     was_training = model.training
     model.eval()
     losses: list[Tensor] = []
@@ -381,11 +458,12 @@ def evaluate(
         for inputs, targets in batches.epoch(0):
             if stopped():
                 return None
-            outputs = model(inputs)
-            losses.append(loss(outputs, targets))
+            with autocast():
+                outputs = model(inputs)
+                losses.append(loss(outputs, targets))
             sizes.append(int(inputs.shape[0]))
-            if classification:
-                counts.append(count_correct(outputs, targets))
+            if count is not None and isinstance(outputs, Tensor):
+                counts.append(count(outputs, targets))
                 mean.answers += targets.numel()
             if on_batch is not None:
                 on_batch(outputs, targets)

@@ -6,6 +6,7 @@ stay tensors until about a tenth of a second of them is there, and are then read
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -54,6 +55,10 @@ class StepOutcome:
     correct: Tensor | None
     """Scalar int64: right predictions of the batch."""
     answers: int
+    norm: Tensor | None = None
+    """Scalar: norm of all gradients together, when it was measured."""
+    lr: float | None = None
+    """The learning rate of the step, when it changes within an epoch."""
 
 
 @dataclass
@@ -65,11 +70,15 @@ class StepBuffer:
 
     log_every: int = 1
     """Record the loss of every n-th step. Every loss is looked at all the same."""
+    log_norms: bool = False
+    """Record the gradient norms too."""
     interval_s: float = FLUSH_INTERVAL_S
     clock: Callable[[], float] = time.perf_counter
     mean: RunningMean = field(default_factory=RunningMean)
     last_loss: float | None = None
     """The loss of the last step that was read."""
+    last_norm: float | None = None
+    """The last gradient norm that was read."""
     first_nonfinite: tuple[int, float] | None = None
     """The first step whose loss was NaN or infinite, and that loss."""
     nonfinite_in_epoch: bool = False
@@ -97,6 +106,9 @@ class StepBuffer:
         if counted:
             self.mean.correct += int(torch.stack(counted).sum())
         points: list[MetricPoint] = []
+        norms = self._norms(pending)
+        if not self.log_norms:
+            norms = {}
         for outcome, loss in zip(pending, losses, strict=True):
             finite = math.isfinite(loss)
             self.mean.loss_sum += loss * outcome.samples
@@ -110,8 +122,22 @@ class StepBuffer:
                 points.append(
                     MetricPoint(name="loss", value=json_number(loss), step=outcome.step, ts=outcome.ts)
                 )
+                for name, value in (("grad_norm", norms.get(outcome.step)), ("lr", outcome.lr)):
+                    if value is not None:
+                        points.append(
+                            MetricPoint(name=name, value=json_number(value), step=outcome.step, ts=outcome.ts)
+                        )
         self.last_loss = losses[-1]
         return points
+
+    def _norms(self, pending: list[StepOutcome]) -> dict[int, float]:
+        """Gradient norms by step, read with one copy."""
+        measured = [(outcome.step, outcome.norm) for outcome in pending if outcome.norm is not None]
+        if not measured:
+            return {}
+        values: list[float] = cast("Any", torch.stack([norm for _, norm in measured])).tolist()
+        self.last_norm = values[-1]
+        return {step: value for (step, _), value in zip(measured, values, strict=True)}
 
 
 def epoch_points(values: dict[str, float | None], *, step: int, epoch: int, ts: float) -> list[MetricPoint]:
@@ -125,9 +151,25 @@ def epoch_points(values: dict[str, float | None], *, step: int, epoch: int, ts: 
     ]
 
 
-def count_correct(outputs: Tensor, targets: Tensor) -> Tensor:
+def count_correct(outputs: Tensor, targets: Tensor, class_dim: int = 1) -> Tensor:
     """Right predictions as a scalar int64 tensor on the device.
 
-    ``outputs`` is ``[n, classes, …]`` with scores, ``targets`` ``[n, …]`` with class numbers.
+    ``outputs`` has scores along ``class_dim``, such as ``[n, classes, …]``; ``targets`` is ``[n, …]`` with class
+    numbers.
     """
-    return (outputs.argmax(dim=1) == targets).sum()
+    return (outputs.argmax(dim=class_dim) == targets).sum()
+
+
+def answer_counter(loss: object) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """How right answers are counted under ``loss``; ``None`` when its outputs are no answers.
+
+    A loss may have ``count_correct(outputs, targets)`` of its own, say ``class_dim`` for :func:`count_correct`, or
+    ``counts_answers = False``.
+    """
+    if not getattr(loss, "counts_answers", True):
+        return None
+    own = getattr(loss, "count_correct", None)
+    if callable(own):
+        return cast("Callable[[Tensor, Tensor], Tensor]", own)
+    dim = int(getattr(loss, "class_dim", 1))
+    return count_correct if dim == 1 else functools.partial(count_correct, class_dim=dim)

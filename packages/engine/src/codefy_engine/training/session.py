@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
 from torch import nn
 
 from codefy_engine.nodes.base import NodeContext
-from codefy_engine.training.checkpoints import Checkpoint, save_checkpoint
+from codefy_engine.training.checkpoints import (
+    Checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from codefy_engine.training.data import Batching, TensorDataset, batches_of
 from codefy_engine.training.loop import LoopProgress, LoopResult, LoopSettings, TrainingLoop
 from codefy_engine.training.module import GraphModule, independent_copy
 from codefy_engine.training.recipes import OptimizerRecipe, check_loss_fits, default_loss
+from codefy_engine.training.schedules import Schedules
+from codefy_engine.training.stepping import Precision, usable_precision
 from codefy_protocol import reasons
 from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.envelope import json_number
@@ -40,6 +47,14 @@ class TrainingRequest:
     log_every: int = 1
     clip_norm: float | None = None
     stop_on_nan: bool = False
+    clip_value: float | None = None
+    accumulate: int = 1
+    precision: Precision = "fp32"
+    log_gradients: bool = False
+    patience: int | None = None
+    min_delta: float = 0.0
+    resume: Path | None = None
+    """A checkpoint to go on from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +74,14 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
     Raises:
         codefy_engine.nodes.base.RunStopped: the run was stopped; what was learned is in the last checkpoint.
         ValueError: data, model, loss and optimizer do not fit each other; the message says how.
+        codefy_engine.training.checkpoints.CheckpointError: the checkpoint to go on from does not fit.
         codefy_engine.training.loop.NonFiniteLoss: see ``stop_on_nan``.
     """
     device = torch.device(ctx.device)
     if len(request.train) == 0:
         raise ValueError("there is no training data: the data set wired to train is empty")
-    seed = ctx.seed if ctx.seed is not None else secrets.randbits(31)
+    resume = None if request.resume is None else load_checkpoint(request.resume)
+    seed = _seed(ctx, resume)
     train = batches_of(request.train, TRAINING_BATCHING, device=device, seed=seed)
     if len(train) == 0:
         raise ValueError(
@@ -72,7 +89,7 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
             "make the batch smaller or keep the incomplete last one"
         )
     validation = (
-        batches_of(request.validation, VALIDATION_BATCHING, device=device)
+        batches_of(request.validation.unaltered(), VALIDATION_BATCHING, device=device)
         if request.validation is not None and len(request.validation) > 0
         else None
     )
@@ -80,6 +97,16 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
     loss = _loss(request, classification).to(device)
     model = prepare_model(ctx, request.model, request.train, device)
     optimizer = request.optimizer.bind(model.parameters())
+    schedules = (
+        Schedules(
+            request.optimizer.schedules,
+            optimizer,
+            epochs=request.epochs,
+            steps_per_epoch=-(-len(train) // request.accumulate),
+        )
+        if request.optimizer.schedules
+        else None
+    )
     keep = request.checkpoint
     settings = LoopSettings(
         epochs=request.epochs,
@@ -90,6 +117,12 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         monitor=request.monitor,
         stop_on_nonfinite=request.stop_on_nan,
         clip_norm=request.clip_norm,
+        clip_value=request.clip_value,
+        accumulate=request.accumulate,
+        precision=_precision(ctx, request.precision, device),
+        log_gradients=request.log_gradients,
+        patience=request.patience,
+        min_delta=request.min_delta,
     )
     files = CheckpointFiles(ctx)
     loop = TrainingLoop(
@@ -103,9 +136,10 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         reporter=NodeReporter(ctx),
         checkpoints=files.keep,
         config=_config(request, seed),
+        schedules=schedules,
     )
     try:
-        result = loop.run()
+        result = loop.run(resume)
     finally:
         # Also after a stop or an error: what was written can be used.
         files.report()
@@ -115,6 +149,21 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         model.trained_steps += result.step
         model.trained_epochs += result.epoch
     return TrainingOutcome(model=model, metrics=_metrics(result), checkpoint_path=files.path)
+
+
+def _seed(ctx: NodeContext, resume: Checkpoint | None) -> int:
+    """The checkpoint's own seed when there is one: the order of its samples goes on."""
+    kept = None if resume is None else resume.config.get("seed")
+    if isinstance(kept, int):
+        return kept
+    return ctx.seed if ctx.seed is not None else secrets.randbits(31)
+
+
+def _precision(ctx: NodeContext, wanted: Precision, device: torch.device) -> Precision:
+    used = usable_precision(wanted, device)
+    if used != wanted:
+        ctx.warn(reasons.reason(reasons.PRECISION_FALLBACK, wanted=wanted, used=used, device=str(device)))
+    return used
 
 
 def prepare_model(ctx: NodeContext, model: nn.Module, data: TensorDataset, device: torch.device) -> nn.Module:
@@ -224,6 +273,9 @@ def _config(request: TrainingRequest, seed: int) -> dict[str, Any]:
             name: [*cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
             for name, value in request.optimizer.options.items()
         },
+        "schedules": [schedule.name for schedule in request.optimizer.schedules],
+        "accumulate": request.accumulate,
+        "precision": request.precision,
         "class_names": list(request.train.class_names),
         "sample_shape": list(request.train.sample_shape),
     }
@@ -237,5 +289,6 @@ def _metrics(result: LoopResult) -> dict[str, Any]:
         "epoch": result.epoch,
         "best_epoch": result.best_epoch,
         "nonfinite_step": result.nonfinite_step,
+        "stopped_early": result.stopped_early,
         "history": result.history,
     }

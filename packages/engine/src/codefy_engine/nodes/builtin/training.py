@@ -1,4 +1,4 @@
-"""Nodes that train: losses, optimizers and the training loop."""
+"""The training loop."""
 
 from __future__ import annotations
 
@@ -13,113 +13,6 @@ if TYPE_CHECKING:
     from codefy_engine.training.recipes import OptimizerRecipe
 
 
-@node(type="CrossEntropyLoss", title="Cross-entropy", category="training", icon="target")
-class CrossEntropyLoss(Node):
-    """The loss for classes: how surprised the model is by the right answer.
-
-    Takes scores `[n, classes]` (not shares: no Softmax before it) and class numbers `[n]`; gives their mean.
-    """
-
-    label_smoothing: float = param(
-        0.0, ge=0, lt=1, doc="Share of the target that is spread over all classes.", advanced=True
-    )
-    loss: nn.Module = output("loss", doc="For the training loop.")
-
-    def run(self, ctx: NodeContext) -> Any:
-        from torch import nn
-
-        return nn.CrossEntropyLoss(label_smoothing=self.label_smoothing)
-
-
-@node(type="MSELoss", title="Mean squared error", category="training", icon="target")
-class MSELoss(Node):
-    """The loss for numbers: the mean of `(output - target)²`.
-
-    Takes outputs and targets of one shape, such as `[n, 1]`.
-    """
-
-    loss: nn.Module = output("loss", doc="For the training loop.")
-
-    def run(self, ctx: NodeContext) -> Any:
-        from torch import nn
-
-        return nn.MSELoss()
-
-
-@node(type="AdamW", title="AdamW", category="training", icon="trending-down")
-class AdamW(Node):
-    """Adam with decoupled weight decay: a good first choice.
-
-    Gives a recipe; the training loop makes the optimizer for its model.
-    """
-
-    lr: float = param(1e-3, gt=0, le=10, label="Learning rate", doc="Size of a step.")
-    weight_decay: float = param(0.01, ge=0, le=10, doc="How strongly weights are pulled to 0.")
-    beta1: float = param(0.9, ge=0, lt=1, label="β₁", doc="Memory of the mean of gradients.", advanced=True)
-    beta2: float = param(0.999, ge=0, lt=1, label="β₂", doc="Memory of their squares.", advanced=True)
-    eps: float = param(1e-8, gt=0, le=1, label="ε", doc="Added to the divisor.", advanced=True)
-    optimizer: OptimizerRecipe = output("optimizer", doc="For the training loop.")
-
-    def run(self, ctx: NodeContext) -> Any:
-        return _adam("AdamW", self.lr, self.weight_decay, (self.beta1, self.beta2), self.eps)
-
-
-@node(type="Adam", title="Adam", category="training", icon="trending-down")
-class Adam(Node):
-    """Steps scaled by running means of the gradients and their squares.
-
-    Gives a recipe; the training loop makes the optimizer for its model.
-    """
-
-    lr: float = param(1e-3, gt=0, le=10, label="Learning rate", doc="Size of a step.")
-    weight_decay: float = param(0.0, ge=0, le=10, doc="Added to the gradients: L2 penalty.")
-    beta1: float = param(0.9, ge=0, lt=1, label="β₁", doc="Memory of the mean of gradients.", advanced=True)
-    beta2: float = param(0.999, ge=0, lt=1, label="β₂", doc="Memory of their squares.", advanced=True)
-    eps: float = param(1e-8, gt=0, le=1, label="ε", doc="Added to the divisor.", advanced=True)
-    optimizer: OptimizerRecipe = output("optimizer", doc="For the training loop.")
-
-    def run(self, ctx: NodeContext) -> Any:
-        return _adam("Adam", self.lr, self.weight_decay, (self.beta1, self.beta2), self.eps)
-
-
-@node(type="SGD", title="SGD", category="training", icon="trending-down")
-class SGD(Node):
-    """Plain steps against the gradient, with momentum if wanted.
-
-    Gives a recipe; the training loop makes the optimizer for its model.
-    """
-
-    lr: float = param(0.05, gt=0, le=100, label="Learning rate", doc="Size of a step.")
-    momentum: float = param(0.9, ge=0, lt=1, doc="Share of the last step that is kept.")
-    nesterov: bool = param(False, doc="Look ahead along the momentum (needs momentum).", advanced=True)
-    weight_decay: float = param(0.0, ge=0, le=10, doc="Added to the gradients: L2 penalty.")
-    optimizer: OptimizerRecipe = output("optimizer", doc="For the training loop.")
-
-    def run(self, ctx: NodeContext) -> Any:
-        from codefy_engine.training.recipes import OptimizerRecipe
-
-        if self.nesterov and self.momentum == 0:
-            raise ValueError("nesterov needs a momentum above 0")
-        return OptimizerRecipe(
-            name="SGD",
-            options={
-                "lr": self.lr,
-                "momentum": self.momentum,
-                "nesterov": self.nesterov,
-                "weight_decay": self.weight_decay,
-            },
-        )
-
-
-def _adam(
-    name: str, lr: float, weight_decay: float, betas: tuple[float, float], eps: float
-) -> OptimizerRecipe:
-    from codefy_engine.training.recipes import OptimizerRecipe
-
-    options = {"lr": lr, "weight_decay": weight_decay, "betas": betas, "eps": eps}
-    return OptimizerRecipe(name=name, options=options)
-
-
 @node(type="TrainingLoop", title="Training loop", category="training", icon="refresh-cw")
 class TrainingLoop(Node):
     """Train a model on data, epoch by epoch.
@@ -128,12 +21,20 @@ class TrainingLoop(Node):
     Data without a loader is cut into shuffled batches of 64. After each epoch the model is judged by the
     validation data, if some is wired.
 
-    **Metrics** — per step `loss`; per epoch `train_loss`, `val_loss`, `lr`, `samples_per_second`, and for classes
-    `train_accuracy` and `val_accuracy` (0 to 1; the training figures are taken while it learns).
+    **Metrics** — per step `loss`; per epoch `train_loss`, `val_loss`, `lr`, `samples_per_second`, `grad_norm` (of the
+    last batch), `memory_mib`, and for classes `train_accuracy` and `val_accuracy` (0 to 1; the training figures are
+    taken while it learns). A schedule that moves every step gives `lr` per step too, clipping gives `grad_norm` per
+    step.
 
     **Checkpoints** are files that `torch.load(path, weights_only=True)` opens: `model`, `optimizer`, `progress`,
-    `rng`, `config`, `architecture`, `metrics`. *Best* is the epoch with the best validation accuracy (or loss).
-    When the run is stopped, *last* is written at that very batch.
+    `rng`, `config`, `architecture`, `metrics`, `state`. *Best* is the epoch with the best validation accuracy (or
+    loss). When the run is stopped, *last* is written at that very batch.
+
+    **Going on** from a checkpoint (wired to *resume*, or a file) gives the numbers that an uninterrupted training
+    would have given: weights, optimizer, schedule, order of samples and random generators are all in the file.
+    *Epochs* counts from the very start.
+
+    A step counts every batch. With *accumulate* the weights change after every so many batches.
 
     A loss that is NaN or infinite is recorded as such, with a warning that names the step; checkpoints of good
     epochs are then kept.
@@ -147,6 +48,9 @@ class TrainingLoop(Node):
     optimizer: OptimizerRecipe = input("optimizer", doc="How to change the weights.")
     loss: nn.Module | None = input(
         "loss", required=False, doc="What to make small; else the parameter *Loss*."
+    )
+    resume: str | None = input(
+        "value", required=False, doc="Path of a checkpoint to go on from, such as another loop's."
     )
 
     epochs: int = param(10, ge=1, le=10_000, unit="epochs", doc="How often to go through the training data.")
@@ -185,6 +89,51 @@ class TrainingLoop(Node):
     clip_norm: float | None = param(
         None, gt=0, le=1e6, doc="Scale gradients down to this norm at most. Empty: leave them.", advanced=True
     )
+    clip_value: float | None = param(
+        None,
+        gt=0,
+        le=1e6,
+        doc="Cut every number of a gradient to this size. Empty: leave them.",
+        advanced=True,
+    )
+    accumulate: int = param(
+        1,
+        ge=1,
+        le=10_000,
+        unit="batches",
+        doc="Batches whose gradients are averaged for one step.",
+        advanced=True,
+    )
+    precision: Literal["fp32", "bf16", "fp16"] = param(
+        "fp32",
+        choices=[("fp32", "Full (float32)"), ("bf16", "Mixed, bfloat16"), ("fp16", "Mixed, float16")],
+        doc="Mixed precision computes in 16 bits where it is safe. float16 needs an accelerator.",
+        advanced=True,
+    )
+    patience: int | None = param(
+        None,
+        ge=1,
+        le=10_000,
+        unit="epochs",
+        label="Early stopping",
+        doc="End after so many epochs without a better one. Empty: train them all.",
+    )
+    min_delta: float = param(
+        0.0,
+        ge=0,
+        le=1e6,
+        label="Least gain",
+        doc="How much better counts as better for early stopping.",
+        advanced=True,
+    )
+    log_gradients: bool = param(False, doc="Record the norm of the gradients of every step.", advanced=True)
+    resume_from: str = param(
+        "",
+        kind="file",
+        label="Go on from",
+        doc="A checkpoint among your files. Empty: start anew, unless one is wired.",
+        advanced=True,
+    )
     stop_on_nan: bool = param(
         False, label="Stop at NaN", doc="Fail the run when the loss is not finite.", advanced=True
     )
@@ -196,8 +145,10 @@ class TrainingLoop(Node):
     )
 
     def run(self, ctx: NodeContext) -> Any:
+        from codefy_engine.training.files import input_file
         from codefy_engine.training.session import TrainingRequest, run_training
 
+        resume = self.resume or self.resume_from
         outcome = run_training(
             ctx,
             TrainingRequest(
@@ -214,6 +165,13 @@ class TrainingLoop(Node):
                 log_every=self.log_every,
                 clip_norm=self.clip_norm,
                 stop_on_nan=self.stop_on_nan,
+                clip_value=self.clip_value,
+                accumulate=self.accumulate,
+                precision=self.precision,
+                log_gradients=self.log_gradients,
+                patience=self.patience,
+                min_delta=self.min_delta,
+                resume=input_file(ctx, resume) if resume else None,
             ),
         )
         return {
