@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import httpx
+
+from codefy_control_plane.settings import Settings
 
 VALID = {
     "format_version": 1,
@@ -106,3 +109,60 @@ async def test_workers_and_devices(client: httpx.AsyncClient) -> None:
     for action in ("drain", "undrain"):
         response = await client.post(f"/api/workers/nobody/{action}")
         assert (response.status_code, response.json()["code"]) == (404, "unknown_worker")
+
+
+async def test_shapes_of_an_example_and_of_no_graph(client: httpx.AsyncClient) -> None:
+    graph = (await client.get("/api/examples/digits-cnn")).json()["graph"]
+    answer = (await client.post("/api/graphs/shapes", json={"graph": graph})).json()
+    assert answer["problems"] == []
+    wires = {(wire["source"], wire["source_port"]): wire for wire in answer["wires"]}
+    assert wires["digits", "dataset"]["shape"] == [1797, 1, 8, 8]
+    inside = [wire for wire in answer["wires"] if wire["source"].startswith("model/")]
+    assert inside and all(wire["shape"][0] is None for wire in inside)
+    nodes = {node["node_id"]: node for node in answer["nodes"]}
+    assert nodes["model"]["parameters"] > 1000
+    broken = (await client.post("/api/graphs/shapes", json={"graph": 5})).json()
+    assert [problem["code"] for problem in broken["problems"]] == ["graph_not_a_graph"]
+
+
+NODE_FILE = """
+from codefy_engine.nodes.base import Node, node, output, param
+
+@node(type="{type}", title="Mine", category="tests", icon="user")
+class Mine(Node):
+    \"\"\"Mine.\"\"\"
+    amount: float = param({default})
+    value: float = output("value")
+    def run(self, ctx):
+        return self.amount
+"""
+
+
+async def test_nodes_in_files_are_loaded_again_without_a_restart(
+    client: httpx.AsyncClient, settings: Settings, runs: Any, graph_of: Any
+) -> None:
+    before = (await client.get("/api/nodes")).json()
+    assert (await client.post("/api/nodes/reload")).json() == before
+    folder = settings.nodes_dir
+    folder.mkdir()
+    (folder / "mine.py").write_text(NODE_FILE.format(type="MineFromAFile", default=1.5))
+    (folder / "broken.py").write_text("import nowhere_at_all")
+    (folder / "clash.py").write_text(NODE_FILE.format(type="Print", default=1))
+    after = (await client.post("/api/nodes/reload")).json()
+    assert after["catalog_hash"] != before["catalog_hash"]
+    assert {node["type"] for node in after["nodes"]} - {node["type"] for node in before["nodes"]} == {
+        "MineFromAFile"
+    }
+    assert {item["source"]: item["error"] for item in after["failures"]} == {
+        "nodes/broken.py": "ModuleNotFoundError: No module named 'nowhere_at_all'",
+        "nodes/clash.py": "NodeDefinitionError: the node types exist already: Print (from builtin)",
+    }
+    shown = (await client.get("/api/nodes/MineFromAFile")).json()
+    assert (shown["source"], shown["params"][0]["default"]) == ("nodes/mine.py", 1.5)
+    events = await runs.wait(await runs.submit(graph_of("MineFromAFile", amount=4)))
+    done = [event["payload"] for event in events if event["payload"].get("status") == "succeeded"]
+    assert done[0]["outputs"]["value"]["value"] == 4
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    assert (await client.post("/api/nodes/reload")).json() == before

@@ -84,7 +84,7 @@ def test_a_broken_package_leaves_the_others_alone(package: Any) -> None:
     assert "Good" in registry and "TrainTestSplit" in registry
     assert {failure.source: failure.error for failure in registry.failures} == {
         "codefy_stranger_b": "ModuleNotFoundError: No module named 'nowhere_at_all'",
-        "codefy_stranger_c": "NodeDefinitionError: the node types TrainingLoop exist already",
+        "codefy_stranger_c": "NodeDefinitionError: the node types exist already: TrainingLoop (from builtin)",
         "number": "NodeDefinitionError: codefy_stranger_d:value is neither a module nor a node class",
     }
 

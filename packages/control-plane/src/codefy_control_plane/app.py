@@ -25,15 +25,17 @@ from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
-from codefy_engine.nodes.registry import Registry, default_registry
+from codefy_engine.nodes.registry import Registry, load_registry
 from codefy_protocol.machine.identity import machine_id
 
 API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/api/health", about.health, public=True),
     ApiRoute("GET", "/openapi.json", about.openapi, produces="application/json"),
     ApiRoute("GET", "/api/nodes", nodes.list_nodes),
+    ApiRoute("POST", "/api/nodes/reload", nodes.reload_nodes),
     ApiRoute("GET", "/api/nodes/{type}", nodes.show_node, errors=(404,)),
     ApiRoute("POST", "/api/graphs/validate", graphs.validate),
+    ApiRoute("POST", "/api/graphs/shapes", graphs.shapes),
     ApiRoute("GET", "/api/graphs", graphs.list_graphs),
     ApiRoute("GET", "/api/graphs/{name}", graphs.show_graph, errors=(404,)),
     ApiRoute("PUT", "/api/graphs/{name}", graphs.save_graph, errors=(409,)),
@@ -74,7 +76,7 @@ async def running_services(settings: Settings, registry: Registry | None = None)
     """Storage, runs and workers, from started to ended in an orderly way."""
     machine = await asyncio.to_thread(machine_id)
     if registry is None:
-        registry = await asyncio.to_thread(default_registry)
+        registry = await asyncio.to_thread(load_registry, None, settings.nodes_dir)
     database = await Database.open(settings.database_path)
     try:
         service = RunService(settings, database, registry=registry)

@@ -82,6 +82,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.data_dir / "graphs"
 
     @property
+    def nodes_dir(self) -> Path:
+        """Node types as single files, added to those of installed packages."""
+        return self.data_dir / "nodes"
+
+    @property
     def files_dir(self) -> Path:
         return self.data_dir / "files"
 

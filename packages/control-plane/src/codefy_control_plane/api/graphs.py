@@ -17,6 +17,7 @@ from codefy_control_plane.api.schemas import (
 )
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
 from codefy_engine.graph.problems import GraphProblem
+from codefy_engine.graph.shapes import GraphShapes, graph_shapes
 from codefy_engine.graph.validation import validate_graph
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol.reasons import Reason
@@ -33,6 +34,22 @@ def _problems(graph: bytes, registry: Registry) -> list[GraphProblem]:
         return validate_graph(parse_graph(graph), registry)
     except GraphInvalid as error:
         return error.problems
+
+
+async def shapes(context: Context, body: ValidateGraph) -> GraphShapes:
+    """The shape on every wire and the parameters of every layer, without running the graph.
+
+    Nodes inside presets and modules are named by their path, such as ``model/conv1``. Layers that do not take what
+    reaches them are among the problems; what only a run can tell is left out.
+    """
+    return await asyncio.to_thread(_shapes, bytes(body.graph), context.registry)
+
+
+def _shapes(graph: bytes, registry: Registry) -> GraphShapes:
+    try:
+        return graph_shapes(parse_graph(graph), registry)
+    except GraphInvalid as error:
+        return GraphShapes(wires=[], nodes=[], problems=error.problems)
 
 
 async def list_graphs(context: Context) -> GraphList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.problems import api_error
 from codefy_control_plane.api.schemas import NodeList
 from codefy_engine.nodes.definition import NodeDefinition
+from codefy_engine.nodes.registry import reload_files
 from codefy_protocol import reasons
 
 
@@ -25,6 +27,16 @@ async def list_nodes(context: Context) -> NodeList:
         nodes=registry.definitions(),
         failures=[_failure(failure) for failure in registry.failures],
     )
+
+
+async def reload_nodes(context: Context) -> NodeList:
+    """Load the files in the data folder's ``nodes`` anew, without a restart.
+
+    The answer is the catalog as it is now. A file that cannot be loaded is among its failures, by name, and changes
+    nothing else. Runs that go on keep the node types they began with; packages need a restart.
+    """
+    await asyncio.to_thread(reload_files, context.registry, context.settings.nodes_dir)
+    return await list_nodes(context)
 
 
 async def show_node(context: Context, type: str) -> NodeDefinition:

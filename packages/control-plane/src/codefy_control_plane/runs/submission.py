@@ -92,7 +92,7 @@ def check_submission(graph: bytes, options: RunOptions, name: str, registry: Reg
         raise _bad_field("$.name", f"at most {MAX_NAME} characters, got {len(name)}")
     try:
         document = parse_graph(graph)
-        problems = validate_graph(document, registry)
+        problems = validate_graph(document, registry, until_node=options.until_node)
     except GraphInvalid as error:
         problems = error.problems
     else:

@@ -60,7 +60,7 @@ def execute_graph(request: ExecutionRequest) -> ExecutionOutcome:
 
 
 def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
-    registry = request.registry if request.registry is not None else default_registry()
+    registry = (request.registry if request.registry is not None else default_registry()).snapshot()
     options = request.options
     prepared = prepare_graph(request.graph, registry)
     problems: list[GraphProblem] | None = None

@@ -185,7 +185,7 @@ def _grid_shape(value: Any) -> tuple[int, ...]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ()
     if not isinstance(value, list):
-        raise ValueError
+        raise ValueError  # noqa: TRY004  # it is told as a bad parameter
     shapes = {_grid_shape(item) for item in cast("list[Any]", value)}
     if len(shapes) > 1:
         raise ValueError

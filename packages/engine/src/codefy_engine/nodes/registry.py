@@ -8,8 +8,9 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ import msgspec
 
 from codefy_engine.nodes.base import Node, NodeDefinitionError, NodeSpec
 from codefy_engine.nodes.definition import NodeDefinition
+from codefy_engine.nodes.single_files import file_source, import_node_file, is_file_source, node_files
 
 ENTRY_POINT_GROUP = "codefy.nodes"
 """An entry point of this group names a module with node classes, or one node class."""
@@ -30,21 +32,34 @@ class LoadFailure(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Registry:
-    """Node classes by type. Not changed after it was built."""
+    """Node classes by type. It changes only by :meth:`take_over`, all at once; a run works on a :meth:`snapshot`."""
 
     def __init__(self, classes: Iterable[type[Node]], failures: Iterable[LoadFailure] = ()) -> None:
-        self._classes: dict[str, type[Node]] = {}
+        found: dict[str, type[Node]] = {}
         for cls in classes:
             node_type = cls.spec.definition.type
-            other = self._classes.get(node_type)
+            other = found.get(node_type)
             if other is not None:
                 raise NodeDefinitionError(
                     f"the node type {node_type} is defined by {_qualified(other)} and by {_qualified(cls)}"
                 )
-            self._classes[node_type] = cls
-        self._migrates = any(cls.spec.migrations for cls in self._classes.values())
+            found[node_type] = cls
+        self._classes = found
+        self._migrates = any(cls.spec.migrations for cls in found.values())
         self.failures: tuple[LoadFailure, ...] = tuple(failures)
         """What could not be loaded."""
+
+    def take_over(self, other: Registry) -> None:
+        """Have the types of another registry from now on, everywhere this one is used."""
+        self._classes, self._migrates, self.failures = other._classes, other._migrates, other.failures
+        for cached in ("hashes", "catalog_hash"):
+            self.__dict__.pop(cached, None)
+
+    def snapshot(self) -> Registry:
+        """The types as they are now, for work that is to see no change."""
+        taken = Registry(())
+        taken.take_over(self)
+        return taken
 
     def get(self, node_type: str) -> type[Node]:
         """The class of a type.
@@ -184,6 +199,21 @@ def builtin_classes() -> list[type[Node]]:
     return classes
 
 
+def load_node_file(path: Path) -> list[type[Node]]:
+    """The node classes of one file.
+
+    Raises:
+        NodeDefinitionError: it defines none.
+        Exception: whatever its import raises.
+    """
+    classes = node_classes(import_node_file(path))
+    if not classes:
+        raise NodeDefinitionError(f"{path.name} defines no node class")
+    for cls in classes:
+        cls.spec.definition.source = file_source(path)
+    return classes
+
+
 def _entry_point_classes(entry: EntryPoint) -> list[type[Node]]:
     loaded = cast("object", entry.load())
     if inspect.ismodule(loaded):
@@ -198,30 +228,66 @@ def _entry_point_classes(entry: EntryPoint) -> list[type[Node]]:
     return classes
 
 
-def _check_free(classes: Iterable[type[Node]], taken: set[str]) -> None:
-    clash = sorted(taken.intersection(cls.spec.definition.type for cls in classes))
-    if clash:
-        raise NodeDefinitionError(f"the node types {', '.join(clash)} exist already")
+def _check_free(classes: Iterable[type[Node]], taken: Mapping[str, str]) -> None:
+    """``taken`` are the sources of the types there are.
 
-
-def load_registry(entries: Iterable[EntryPoint] | None = None) -> Registry:
-    """Load Codefy's nodes and those of the given entry points (of all installed packages by default).
-
-    A package that cannot be loaded, or that takes a type that exists, is left out and listed in ``failures``.
+    Raises:
+        NodeDefinitionError: one of the classes takes a type that exists; both sources are named.
     """
-    classes = builtin_classes()
-    taken = {cls.spec.definition.type for cls in classes}
-    failures: list[LoadFailure] = []
-    for entry in entry_points(group=ENTRY_POINT_GROUP) if entries is None else entries:
+    clash = sorted({cls.spec.definition.type for cls in classes} & taken.keys())
+    if clash:
+        listed = ", ".join(f"{name} (from {taken[name]})" for name in clash)
+        raise NodeDefinitionError(f"the node types exist already: {listed}")
+
+
+Loader = tuple[str, Callable[[], list[type[Node]]]]
+"""A source of nodes by its name, and what loads them."""
+
+
+def load_registry(entries: Iterable[EntryPoint] | None = None, folder: Path | None = None) -> Registry:
+    """Load Codefy's nodes, those of the given entry points (of all installed packages by default), and those of the
+    files ``folder/*.py``.
+
+    A package or file that cannot be loaded, or that takes a type that exists, is left out and listed in ``failures``.
+    """
+    chosen = entry_points(group=ENTRY_POINT_GROUP) if entries is None else entries
+    packages: list[Loader] = [
+        (entry.name, functools.partial(_entry_point_classes, entry)) for entry in chosen
+    ]
+    return _load(builtin_classes(), [*packages, *_file_loaders(folder)], ())
+
+
+def reload_files(registry: Registry, folder: Path) -> None:
+    """Load the files of single nodes anew, into the registry; the other nodes stay.
+
+    A file that cannot be loaded any more is listed in ``failures``, and its nodes are gone.
+    """
+    kept = [cls for cls in map(registry.get, registry) if not is_file_source(cls.spec.definition.source)]
+    failures = [failure for failure in registry.failures if not is_file_source(failure.source)]
+    registry.take_over(_load(kept, _file_loaders(folder), failures))
+
+
+def _file_loaders(folder: Path | None) -> list[Loader]:
+    paths = [] if folder is None else node_files(folder)
+    return [(file_source(path), functools.partial(load_node_file, path)) for path in paths]
+
+
+def _load(
+    classes: Sequence[type[Node]], loaders: Iterable[Loader], failures: Iterable[LoadFailure]
+) -> Registry:
+    found = list(classes)
+    failed = list(failures)
+    taken = {cls.spec.definition.type: cls.spec.definition.source for cls in found}
+    for source, load in loaders:
         try:
-            found = _entry_point_classes(entry)
-            _check_free(found, taken)
-        except Exception as error:  # a stranger's import may raise anything
-            failures.append(LoadFailure(source=entry.name, error=f"{type(error).__name__}: {error}"))
+            new = load()
+            _check_free(new, taken)
+        except (Exception, SystemExit) as error:  # a stranger's import may raise anything
+            failed.append(LoadFailure(source=source, error=f"{type(error).__name__}: {error}"))
             continue
-        classes += found
-        taken.update(cls.spec.definition.type for cls in found)
-    return Registry(classes, failures)
+        found += new
+        taken.update({cls.spec.definition.type: cls.spec.definition.source for cls in new})
+    return Registry(found, failed)
 
 
 @functools.cache
