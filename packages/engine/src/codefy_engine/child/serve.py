@@ -150,7 +150,12 @@ def pipe_sinks(writer: RecordWriter) -> RunSinks:
     def warn(ts: float, body: bytes) -> None:
         writer.put(ChildRecord(frame="warning", ts=ts, body=body))
 
-    return RunSinks(emit=emit, record_metrics=record_metrics, record_artifact=record_artifact, warn=warn)
+    def facts(ts: float, body: bytes) -> None:
+        writer.put(ChildRecord(frame="run_facts", ts=ts, body=body))
+
+    return RunSinks(
+        emit=emit, record_metrics=record_metrics, record_artifact=record_artifact, warn=warn, facts=facts
+    )
 
 
 def started_body(start: StartRun) -> RunStartedBody:

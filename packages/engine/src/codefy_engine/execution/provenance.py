@@ -14,7 +14,7 @@ from codefy_engine.nodes.registry import code_digest
 from codefy_protocol.envelope import encode_body
 
 
-class ProvenanceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProvenanceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How one node's result came about."""
 
     node_id: str

@@ -135,6 +135,8 @@ class GraphRun:
             context.close()
             types = planned.outputs
             facts = {port: summarize(value, types[port].type) for port, value in outputs.items()}
+            if self.redactor:
+                facts = self.redactor.plain(facts)
             report(events.node_status(planned.id, events.SUCCEEDED, duration_s=duration, outputs=facts))
             if self.keys is not None:
                 self._keep(index, planned, context, outputs, facts)
