@@ -103,6 +103,7 @@ export default {
   sequence_gap: "這個執行缺少第 {first} 到 {last} 筆記錄。",
   device_fallback: "這裡沒有 {wanted}，改用 {used}。",
   nonfinite_loss: "第 {step} 步的損失是 {value}。",
+  files_skipped: "有 {count} 個檔案無法讀取，已略過：{files}。",
   precision_fallback: "{wanted} 需要加速器；在 {device} 上訓練改用 {used}。",
   malformed_record: "這個執行的一筆 {frame} 記錄無法讀取：{detail}。",
   records_dropped: "{worker} 沒有空間再存這個執行的回報，{what} 記錄被捨棄。執行會繼續。",

@@ -238,6 +238,7 @@ SEQUENCE_GAP = register("sequence_gap", "Records {first} to {last} of this run a
 # ------------------------------------------------------------------ warnings of runs
 DEVICE_FALLBACK = register("device_fallback", "{wanted} is not available here; the run uses {used}.")
 NONFINITE_LOSS = register("nonfinite_loss", "The loss is {value} at step {step}.")
+FILES_SKIPPED = register("files_skipped", "{count} file(s) could not be read and were left out: {files}.")
 PRECISION_FALLBACK = register(
     "precision_fallback", "{wanted} needs an accelerator; on {device} the training uses {used}."
 )

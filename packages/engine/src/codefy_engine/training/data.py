@@ -243,6 +243,51 @@ def split_dataset(
     return Split(train=parts[0], validation=parts[1], test=parts[2])
 
 
+def fold_dataset(
+    dataset: TensorDataset, *, folds: int, fold: int, seed: int
+) -> tuple[TensorDataset, TensorDataset]:
+    """Training and test part of fold ``fold`` (from 1); classes keep their shares.
+
+    Raises:
+        ValueError: fewer samples than folds, or no such fold.
+    """
+    if fold > folds:
+        raise ValueError(f"there is no part {fold} of {folds}")
+    if len(dataset) < folds:
+        raise ValueError(f"{len(dataset)} samples cannot be divided into {folds} parts")
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    order = torch.randperm(len(dataset), generator=generator)
+    if dataset.classification:
+        # Class by class, so that dealing them out in turn gives every part its share of each.
+        labels = dataset.targets.reshape(len(dataset), -1)[:, 0]
+        order = order[torch.argsort(labels[order], stable=True)]
+    place = torch.arange(len(order)) % folds
+    return dataset.select(order[place != fold - 1].sort().values), dataset.select(
+        order[place == fold - 1].sort().values
+    )
+
+
+def join_datasets(first: TensorDataset, second: TensorDataset) -> TensorDataset:
+    """The samples of both, ``first``'s before ``second``'s; names and batches are the first's.
+
+    Raises:
+        ValueError: samples or targets differ in shape or kind.
+    """
+    if first.sample_shape != second.sample_shape:
+        raise ValueError(
+            f"samples of {describe_shape(first.sample_shape)} cannot be joined with samples of "
+            f"{describe_shape(second.sample_shape)}"
+        )
+    if first.targets.shape[1:] != second.targets.shape[1:] or first.classification != second.classification:
+        raise ValueError("the targets of the two data sets differ in kind or shape")
+    return replace(
+        first,
+        inputs=torch.cat((first.inputs, second.inputs)),
+        targets=torch.cat((first.targets, second.targets)),
+    )
+
+
 def _interleave_classes(order: Tensor, targets: Tensor) -> Tensor:
     """Reorder so that every stretch has the classes in the same shares.
 

@@ -21,8 +21,9 @@ class SklearnDataset(Node):
     | `iris` | 150 | `4` measurements | 3 classes |
     | `breast_cancer` | 569 | `30` measurements | 2 classes |
     | `diabetes` | 442 | `10` measurements | `1` number |
+    | `linnerud` | 20 | `3` exercises | `3` measurements |
 
-    Samples are float32. Targets are int64 class numbers `[n]`, or float32 `[n, 1]` for `diabetes`.
+    Samples are float32. Targets are int64 class numbers `[n]`, or float32 `[n, 1]` and `[n, 3]` for the last two.
     The measurements are not scaled: see *standardize* of **Split**.
     """
 
@@ -34,6 +35,7 @@ class SklearnDataset(Node):
             ("iris", "Iris"),
             ("breast_cancer", "Breast cancer"),
             ("diabetes", "Diabetes (regression)"),
+            ("linnerud", "Linnerud (regression)"),
         ],
         label="Data set",
         doc="Which data set to load.",
