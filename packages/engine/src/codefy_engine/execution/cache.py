@@ -199,11 +199,7 @@ class Keys:
             return b""
         if kind != "file":
             return self._level(kind, value)
-        try:
-            found = (self.files_dir / value).stat()
-        except (OSError, ValueError):
-            return b"absent"
-        return f"{found.st_size} {found.st_mtime_ns}".encode()
+        return _stamp(self.files_dir / value)
 
     def _level(self, kind: str, name: str) -> bytes:
         """A digest of a subgraph or preset with all that it names in turn."""
@@ -229,6 +225,21 @@ class Keys:
             digest.update(_encode([edge.source, edge.source_handle, edge.target, edge.target_handle]))
         self._levels[kind, name] = digest.digest()
         return self._levels[kind, name]
+
+
+def _stamp(path: Path) -> bytes:
+    """Size and time of a file, or of all files in a folder."""
+    try:
+        if not path.is_dir():
+            found = path.stat()
+            return f"{found.st_size} {found.st_mtime_ns}".encode()
+        digest = blake2b(digest_size=16)
+        for item in sorted(path.rglob("*")):
+            found = item.stat()
+            digest.update(f"{item} {found.st_size} {found.st_mtime_ns}\n".encode(errors="replace"))
+    except (OSError, ValueError):
+        return b"absent"
+    return digest.digest()
 
 
 # ---------------------------------------------------------------------- sizes
