@@ -22,7 +22,7 @@ MOST = {
     "lstm-series": {"val_loss": 0.05},
     # A picture that is the mean of all would have 0.07.
     "autoencoder": {"val_loss": 0.025},
-    # 41 is what the best constant picture has.
+    # 27 is what the best constant picture has.
     "vae": {"val_loss": 25.0},
     # A guess of no noise has 1.
     "unet-diffusion": {"val_loss": 0.3},
