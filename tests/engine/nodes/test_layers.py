@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph import Builder
 from codefy_engine.nodes.base import Node, NodeContext, input, node, output
 from codefy_engine.nodes.registry import default_registry
@@ -203,3 +204,25 @@ def test_layers_act_on_tensors_outside_a_module(harness: Any) -> None:
     assert sums[0].tolist() == [[2.0, -2.0, 6.0], [0.0, 10.0, -6.0]]
     # The seed decides the weights.
     assert torch.equal(linear[0], linear[1])
+
+
+def test_without_a_seed_weights_stay_for_the_runs_of_a_session(harness: Any) -> None:
+    seen: list[torch.Tensor] = []
+
+    @node(type="Keep", title="Keep", category="views", icon="eye")
+    class Keep(Node):
+        """Keep what comes in."""
+
+        x: Any = input("tensor")
+
+        def run(self, ctx: NodeContext) -> None:
+            seen.append(self.x)
+
+    graph = Builder("tensors")
+    graph.add("Keep", x=graph.add("Linear", x=graph.add("Numbers")["x"], out_features=2))
+    state = ExecutionState()
+    for session in (state, state, ExecutionState()):
+        outcome, _ = harness.execute(graph.build(), nodes=[Numbers, Keep], state=session)
+        assert outcome.status == "succeeded", outcome.error
+    assert torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[0], seen[2])

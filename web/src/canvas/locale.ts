@@ -84,6 +84,9 @@ export default locale(
     category: {
       data: "Data",
       layers: "Layers",
+      tensor: "Tensors",
+      text: "Text",
+      diffusion: "Diffusion",
       module: "Module",
       training: "Training",
       evaluation: "Evaluation",
@@ -309,6 +312,9 @@ export default locale(
     category: {
       data: "資料",
       layers: "層",
+      tensor: "張量運算",
+      text: "文字",
+      diffusion: "擴散",
       module: "模組",
       training: "訓練",
       evaluation: "評估",

@@ -32,20 +32,30 @@ class JoiningLayer(Node):
         raise NotImplementedError
 
     def run(self, ctx: NodeContext) -> Any:
-        """Outside a module: make the layer for the tensors at hand, with weights from the run's seed, and apply it."""
+        """Outside a module: make the layer for the tensors at hand and apply it.
+
+        The run's seed decides the weights. Without one they are random, and stay the same for the runs of a session.
+        """
         import torch
 
-        from codefy_engine.modules.randomness import seed_generators
-        from codefy_engine.training.seeding import derive_seed, seeded_initialisation
-
         values = input_tensors(self, ctx)
-        seed = None if ctx.seed is None else derive_seed(ctx.seed, ctx.node_id)
-        with seeded_initialisation(seed):
-            layer = self.build(*(None if value is None else tuple(value.shape[1:]) for value in values))
-        seed_generators(layer, seed)
+        shapes = [None if value is None else tuple(value.shape[1:]) for value in values]
+        if ctx.seed is None:
+            layer = ctx.persistent(f"layer {shapes}", lambda: self._made(shapes, None))
+        else:
+            layer = self._made(shapes, derived_seed(ctx))
         with torch.no_grad():
             result = layer.to(ctx.device)(*values)
         return by_output(self, result)
+
+    def _made(self, shapes: list[Shape | None], seed: int | None) -> nn.Module:
+        from codefy_engine.modules.randomness import seed_generators
+        from codefy_engine.training.seeding import seeded_initialisation
+
+        with seeded_initialisation(seed):
+            layer = self.build(*shapes)
+        seed_generators(layer, seed)
+        return layer
 
 
 class Layer(JoiningLayer):
@@ -70,7 +80,15 @@ class TensorOperation(JoiningLayer):
         return FunctionModule(self.compute)
 
     def run(self, ctx: NodeContext) -> Any:
-        return by_output(self, self.compute(*input_tensors(self, ctx)))
+        result = self.compute(*input_tensors(self, ctx))
+        return result if len(self.spec.outputs) == 1 and not self.spec.dynamic else by_output(self, result)
+
+
+def derived_seed(ctx: NodeContext) -> int | None:
+    """The seed of this node: other nodes' numbers do not depend on it."""
+    from codefy_engine.training.seeding import derive_seed
+
+    return None if ctx.seed is None else derive_seed(ctx.seed, ctx.node_id)
 
 
 def input_tensors(node: Node, ctx: NodeContext) -> list[Tensor | None]:
@@ -82,6 +100,7 @@ def input_tensors(node: Node, ctx: NodeContext) -> list[Tensor | None]:
     import torch
 
     device = ctx.device
+    on_cpu = device == "cpu"
     values: list[Tensor | None] = []
     for name, port in node.spec.inputs.items():
         field: Any = getattr(node, name)
@@ -89,7 +108,8 @@ def input_tensors(node: Node, ctx: NodeContext) -> list[Tensor | None]:
             if value is None:
                 values.append(None)
             elif isinstance(value, torch.Tensor):
-                values.append(value.to(device))
+                # Asking where it is costs a tenth of ``to``, which matters in a chain of small operations.
+                values.append(value if on_cpu and value.is_cpu else value.to(device))
             else:
                 raise ValueError(f"{name} takes a tensor, got a {type(value).__name__}")
     return values

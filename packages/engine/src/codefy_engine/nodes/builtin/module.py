@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from codefy_engine.nodes.base import Node, NodeContext, NodeError, input, node, output, param
-from codefy_engine.nodes.builtin._layer import input_tensors
+from codefy_engine.nodes.builtin._layer import derived_seed, input_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,13 +123,17 @@ class Submodule(Node):
         import torch
 
         from codefy_engine.training.module_plan import plans_within
-        from codefy_engine.training.seeding import derive_seed
 
         plan = ctx.subgraph(self.subgraph)
         plans = {**plans_within(plan, ctx.subgraph), self.subgraph: plan}
-        seed = None if ctx.seed is None else derive_seed(ctx.seed, ctx.node_id)
+        values = input_tensors(self, ctx)
+        if ctx.seed is None:
+            shapes = [None if value is None else tuple(value.shape[1:]) for value in values]
+            made = ctx.persistent(f"layers {shapes}", lambda: self.build_nested(plans, None))
+        else:
+            made = self.build_nested(plans, derived_seed(ctx))
         with torch.no_grad():
-            result: Any = self.build_nested(plans, seed)(*input_tensors(self, ctx))
+            result: Any = made.to(ctx.device)(*values)
         results = cast("tuple[Any, ...]", result if isinstance(result, tuple) else (result,))
         return {
             port: results[index] if index < len(results) else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from codefy_engine.nodes.base import Node, NodeContext, NodeError, node, output, param
-from codefy_engine.nodes.builtin._layer import Layer
+from codefy_engine.nodes.base import Node, NodeContext, NodeError, input, node, output, param
+from codefy_engine.nodes.builtin._layer import TensorOperation
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 
 @node(type="RandomTensor", title="Random tensor", category="tensor", icon="dices")
@@ -109,18 +109,14 @@ class Linspace(Node):
 
 
 @node(type="OneHot", title="One-hot", category="tensor", icon="hash")
-class OneHot(Layer):
+class OneHot(TensorOperation):
     """Turn class numbers into rows with a single 1: int64 `[…] → […, classes]`, float32."""
 
+    x: Tensor = input("tensor", doc="Class numbers from 0 on.")
     classes: int = param(10, ge=1, le=1_000_000, doc="How many classes there are.")
 
-    def build(self, *shapes: Any) -> nn.Module:
-        from codefy_engine.modules.functions import FunctionModule
-
-        return FunctionModule(self._rows)
-
-    def _rows(self, x: Tensor) -> Tensor:
+    def compute(self, *values: Any) -> Any:
         import torch
 
-        places = torch.arange(self.classes, device=x.device)
-        return (x.unsqueeze(-1) == places).float()
+        (x,) = values
+        return (x.unsqueeze(-1) == torch.arange(self.classes, device=x.device)).float()
