@@ -1,8 +1,9 @@
 """The figures by group."""
 
-from bench.figures import training
+from bench.figures import graph, training
 from bench.measure import Measure
 
 FIGURES: dict[str, Measure] = {
+    "graph": graph.measure,
     "training": training.measure,
 }

@@ -175,22 +175,18 @@ class Keys:
             if again:
                 keys.append(None)
                 continue
-            digest = blake2b(head, digest_size=16)
-            digest.update(_encode([planned.id, planned.params, planned.device]))
-            volatile = False
+            parts = [head, _encode([planned.id, planned.params, planned.device])]
             for port, source in planned.inputs.items():
                 key = keys[position[source.node_id]]
                 if key is None:
-                    volatile = True
                     break
-                digest.update(key)
-                digest.update(f"{port}\0{source.port}\0".encode())
-            if volatile:
-                keys.append(None)
+                parts += (key, port.encode(), b"\0", source.port.encode(), b"\0")
+            else:
+                for name, kind in named:
+                    parts.append(self._named(planned, name, kind))
+                keys.append(blake2b(b"".join(parts), digest_size=16).digest())
                 continue
-            for name, kind in named:
-                digest.update(self._named(planned, name, kind))
-            keys.append(digest.digest())
+            keys.append(None)
         return keys
 
     def _named(self, planned: PlannedNode, name: str, kind: str) -> bytes:

@@ -77,6 +77,8 @@ class RunScope:
     """Set by the run itself when a node failed and the others are to stop."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     state: ExecutionState | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Keeps each node's progress in order."""
     presets: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """Presets that nodes execute, planned."""
 
@@ -86,7 +88,6 @@ class RunContext:
 
     __slots__ = (
         "_closed",
-        "_lock",
         "_planned",
         "_scope",
         "_throttle",
@@ -109,9 +110,8 @@ class RunContext:
         self.device = scope.device if device is None else device
         self.volatile = False
         """Whether the node asked for something that makes its result its own: chance, or a secret."""
-        self.artifacts: list[Path] = []
+        self.artifacts: tuple[Path, ...] = ()
         self._throttle: ProgressThrottle | None = None
-        self._lock = threading.Lock()
         self._closed = False
 
     @property
@@ -166,7 +166,7 @@ class RunContext:
             epochs=epochs,
             metrics=metrics,
         )
-        with self._lock:
+        with self._scope.lock:
             if self._closed:
                 return
             if self._throttle is None:
@@ -178,7 +178,7 @@ class RunContext:
 
     def close(self) -> None:
         """Send the progress that was held back; later progress is dropped."""
-        with self._lock:
+        with self._scope.lock:
             self._closed = True
             held = None if self._throttle is None else self._throttle.flush()
             if held is not None:
@@ -216,7 +216,7 @@ class RunContext:
         resolved = path.resolve()
         if not resolved.is_relative_to(root):
             raise ValueError(f"the artifact {name!r} lies outside the run's folder: {path}")
-        self.artifacts.append(resolved)
+        self.artifacts += (resolved,)
         with resolved.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()

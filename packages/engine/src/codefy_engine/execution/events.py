@@ -75,6 +75,22 @@ def node_status(
     )
 
 
+def node_running(node_id: str) -> bytes:
+    """Body of the ``node_status`` event of a node that starts: the same bytes, made faster."""
+    return b'{"node_id":' + _encode_text(node_id) + _RUNNING
+
+
+def node_succeeded(node_id: str, duration_s: float, outputs: dict[str, dict[str, Any]]) -> bytes:
+    """Body of the ``node_status`` event of a node that succeeded."""
+    return encode_body(
+        NodeStatusBody(node_id=node_id, status=SUCCEEDED, duration_s=round(duration_s, 6), outputs=outputs)
+    )
+
+
+_encode_text = msgspec.json.Encoder().encode
+_RUNNING = b',"status":"running"}'
+
+
 def node_progress(
     node_id: str,
     fraction: float | None = None,

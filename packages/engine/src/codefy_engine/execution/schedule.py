@@ -30,7 +30,9 @@ class Schedule:
         self._ready = [index for index, count in enumerate(self._needs) if count == 0]
         self._left = len(self._needs)
         self._idle = 0
-        self._changed = threading.Condition(threading.Lock())
+        # Entered by itself: a Condition's own entry is a call in Python for every step.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._helpers: list[threading.Thread] = []
         self._failure: BaseException | None = None
         self._limit = 1
@@ -53,12 +55,19 @@ class Schedule:
             raise self._failure
 
     def _take_steps(self) -> None:
-        changed = self._changed
+        changed, lock, work = self._changed, self._lock, self._work
+        needs, targets, ready = self._needs, self._targets, self._ready
         done = -1
         while True:
-            with changed:
+            with lock:
                 if done >= 0:
-                    self._complete(done)
+                    self._left -= 1
+                    for target in targets[done]:
+                        needs[target] -= 1
+                        if needs[target] == 0:
+                            heapq.heappush(ready, target)
+                    if not self._left:
+                        changed.notify_all()
                 while not self._ready and self._left and self._failure is None:
                     self._idle += 1
                     try:
@@ -67,24 +76,15 @@ class Schedule:
                         self._idle -= 1
                 if not self._left or self._failure is not None:
                     return
-                step = heapq.heappop(self._ready)
-                if self._ready:
+                step = heapq.heappop(ready)
+                if ready:
                     self._wake()
             try:
-                self._work(step)
+                work(step)
             except BaseException as error:  # handed to the caller of run
                 self._fail(error)
                 return
             done = step
-
-    def _complete(self, step: int) -> None:
-        self._left -= 1
-        for target in self._targets[step]:
-            self._needs[target] -= 1
-            if self._needs[target] == 0:
-                heapq.heappush(self._ready, target)
-        if not self._left:
-            self._changed.notify_all()
 
     def _wake(self) -> None:
         """Get somebody for the steps that are ready; called with the lock held."""
@@ -102,7 +102,7 @@ class Schedule:
             helper.start()
 
     def _fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             if self._failure is None:
                 self._failure = error
             self._changed.notify_all()

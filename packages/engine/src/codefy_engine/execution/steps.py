@@ -104,7 +104,8 @@ class GraphRun:
         report = scope.callbacks.node_status
         if scope.stop.is_set():
             self.cancelled = True
-        if self.cancelled or scope.halt.is_set() or (self.incomplete and not self._inputs_ready(index)):
+        halted = self.incomplete and (scope.halt.is_set() or not self._inputs_ready(index))
+        if self.cancelled or halted:
             self.incomplete = True
             self._release_inputs(index)
             report(events.node_status(planned.id, events.SKIPPED))
@@ -113,12 +114,12 @@ class GraphRun:
         if reused is not None:
             self._reuse(index, planned, reused)
             return
-        report(events.node_status(planned.id, events.RUNNING))
+        report(events.node_running(planned.id))
         device = None if planned.device is None else self._device(planned, planned.device)
         context = RunContext(scope, planned.id, planned, device)
         started = time.perf_counter()
         try:
-            node = planned.create(self._take_inputs(index))
+            node = planned.node_class.assemble(planned.params, self._take_inputs(index))
             outputs = outputs_by_port(planned, node.run(context))
             duration = time.perf_counter() - started
         except RunStopped:
@@ -137,7 +138,7 @@ class GraphRun:
             facts = {port: summarize(value, types[port].type) for port, value in outputs.items()}
             if self.redactor:
                 facts = self.redactor.plain(facts)
-            report(events.node_status(planned.id, events.SUCCEEDED, duration_s=duration, outputs=facts))
+            report(events.node_succeeded(planned.id, duration, facts))
             if self.keys is not None:
                 self._keep(index, planned, context, outputs, facts)
             if self.records is not None:
@@ -235,11 +236,16 @@ class GraphRun:
         if not sources:
             return _NO_NODES
         taken: dict[str, Any] = {}
+        every, readers = self.values, self.readers
         for port, source, source_port in sources:
-            values = self.values[source]
+            values = every[source]
             if values is not None:
                 taken[port] = values[source_port]
-        self._release_inputs(index)
+        with self.readers_lock:
+            for _, source, _ in sources:
+                readers[source] -= 1
+                if not readers[source]:
+                    every[source] = None
         return taken
 
     def _release_inputs(self, index: int) -> None:

@@ -17,6 +17,11 @@ _ENTRIES = 24
 
 def summarize(value: Any, port_type: str) -> dict[str, Any]:
     """``{"type", "summary", ...}``; never raises."""
+    kind = type(value)
+    if kind is int:
+        return {"type": port_type, "summary": str(value), "value": value}
+    if kind is float:
+        return {"type": port_type, "summary": f"{value:.6g}", "value": value}
     facts: dict[str, Any] = {"type": port_type, "summary": ""}
     try:
         _describe(value, facts)

@@ -81,19 +81,24 @@ def topological_order(count: int, edges: Sequence[tuple[int, int]]) -> list[int]
     Nodes in a cycle, or behind one, are left out.
     """
     waiting = [0] * count
-    targets: list[list[int]] = [[] for _ in range(count)]
+    targets: dict[int, list[int]] = {}
     for source, target in edges:
         waiting[target] += 1
-        targets[source].append(target)
-    ready = [index for index in range(count) if waiting[index] == 0]
+        behind = targets.get(source)
+        if behind is None:
+            targets[source] = [target]
+        else:
+            behind.append(target)
+    ready = [index for index, wires in enumerate(waiting) if wires == 0]
     order: list[int] = []
+    pop, push = heapq.heappop, heapq.heappush
     while ready:
-        index = heapq.heappop(ready)
+        index = pop(ready)
         order.append(index)
-        for target in targets[index]:
+        for target in targets.get(index, ()):
             waiting[target] -= 1
             if waiting[target] == 0:
-                heapq.heappush(ready, target)
+                push(ready, target)
     return order
 
 

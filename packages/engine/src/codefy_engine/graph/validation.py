@@ -124,7 +124,8 @@ class _Validation:
         # A duplicate's wires cannot be told apart; the first of its name stands for it.
         specs = {node_id: self.spec(node) for node_id, node in by_id.items()}
         for node in nodes:
-            self.node(node, self.spec(node), prefix, inside, module)
+            spec = specs[node.id] if by_id[node.id] is node else self.spec(node)
+            self.node(node, spec, prefix, inside, module)
         wired = self.edges(edges, by_id, specs, prefix)
         self.missing_inputs(by_id, specs, wired, prefix, unwired)
         self.cycles(list(by_id), edges, prefix)
@@ -192,7 +193,8 @@ class _Validation:
                     min=definition.min,
                     max=definition.max,
                 )
-        version = saved_version(node)
+        extra = node.data.extra
+        version = saved_version(node) if extra else 1
         if version > spec.definition.version:
             self.add(
                 reasons.NODE_TOO_NEW,
@@ -202,7 +204,7 @@ class _Validation:
                 found=version,
                 supported=spec.definition.version,
             )
-        device = node.data.extra.get(NODE_DEVICE)
+        device = extra.get(NODE_DEVICE)
         if device is not None:
             try:
                 parse_device(device if isinstance(device, str) else _shown(device))
@@ -218,16 +220,14 @@ class _Validation:
                     min=None,
                     max=None,
                 )
-        for name, param in spec.params.items():
-            kind = param.definition.kind
-            if kind in ("subgraph", "preset"):
-                value = node.data.params.get(name, spec.defaults[name])
-                if not isinstance(value, str):
-                    continue
-                if kind == "subgraph":
-                    self.subgraph(node_id, value, inside)
-                elif value:
-                    self.preset(node_id, value, inside)
+        for name, kind in spec.naming:
+            value = node.data.params.get(name, spec.defaults[name])
+            if not isinstance(value, str):
+                continue
+            if kind == "subgraph":
+                self.subgraph(node_id, value, inside)
+            elif value:
+                self.preset(node_id, value, inside)
 
     def preset(self, node_id: str, name: str, inside: tuple[str, ...]) -> None:
         """A preset that the node executes by itself, such as once for each item."""
@@ -291,21 +291,9 @@ class _Validation:
         """Check every wire; returns how many enter each input."""
         wired: Counter[tuple[str, str]] = Counter()
         for edge in edges:
-            known = True
-            for end, node_id, other in (
-                ("leaves", edge.source, edge.target),
-                ("enters", edge.target, edge.source),
-            ):
-                if node_id not in by_id:
-                    known = False
-                    self.add(
-                        reasons.UNKNOWN_NODE,
-                        prefix + other if other in by_id else None,
-                        end=end,
-                        missing=prefix + node_id,
-                    )
             wired[edge.target, edge.target_handle] += 1
-            if not known:
+            if edge.source not in by_id or edge.target not in by_id:
+                self.loose_wire(edge, by_id, prefix)
                 continue
             source_spec, target_spec = specs[edge.source], specs[edge.target]
             source = self.port(by_id[edge.source], edge.source_handle, "output", source_spec, prefix)
@@ -321,6 +309,8 @@ class _Validation:
                     port=target.name,
                     target_type=target.type,
                 )
+        if len(wired) == len(edges):
+            return wired
         for (node_id, port), count in wired.items():
             if count > 1 and node_id in by_id:
                 self.add(
@@ -331,6 +321,19 @@ class _Validation:
                     count=count,
                 )
         return wired
+
+    def loose_wire(self, edge: GraphEdge, by_id: dict[str, GraphNode], prefix: str) -> None:
+        for end, node_id, other in (
+            ("leaves", edge.source, edge.target),
+            ("enters", edge.target, edge.source),
+        ):
+            if node_id not in by_id:
+                self.add(
+                    reasons.UNKNOWN_NODE,
+                    prefix + other if other in by_id else None,
+                    end=end,
+                    missing=prefix + node_id,
+                )
 
     def port(
         self, node: GraphNode, name: str, direction: str, spec: NodeSpec | None, prefix: str
@@ -394,13 +397,16 @@ def find_cycles(ids: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[li
     """
     position = {node_id: index for index, node_id in enumerate(ids)}
     wires = [(position[a], position[b]) for a, b in edges if a in position and b in position]
+    # What is left when nothing can go first has a cycle in it or behind it; the same from the other side leaves
+    # only nodes on a way between cycles.
+    order = topological_order(len(ids), wires)
+    if len(order) == len(ids):
+        return []
+    left = set(range(len(ids))) - set(order)
+    left -= set(topological_order(len(ids), [(b, a) for a, b in wires if a in left and b in left]))
     targets: dict[int, list[int]] = {}
     for source, target in wires:
         targets.setdefault(source, []).append(target)
-    # What is left when nothing can go first has a cycle in it or behind it; the same from the other side leaves
-    # only nodes on a way between cycles.
-    left = set(range(len(ids))) - set(topological_order(len(ids), wires))
-    left -= set(topological_order(len(ids), [(b, a) for a, b in wires if a in left and b in left]))
     found: list[list[str]] = []
     for start in sorted(left):
         if start not in left:

@@ -359,6 +359,8 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """By the version that they lead away from."""
     dynamic: bool = False
     """Whether parameters decide which ports there are."""
+    naming: tuple[tuple[str, str], ...] = ()
+    """Parameters that name a part of the document, with their kind: ``subgraph`` or ``preset``."""
 
     def input_ports(self, params: Mapping[str, Any]) -> dict[str, PortDefinition]:
         """The inputs of a node with these parameters, decoded or not; left-out ones have their default."""
@@ -429,8 +431,9 @@ class Node:
         instance = cls()
         fields = instance.__dict__
         spec = cls.spec
+        get = inputs.get
         for name in spec.inputs:
-            fields[name] = inputs.get(name)
+            fields[name] = get(name)
         if spec.dynamic:
             for name, port in spec.inputs.items():
                 if port.repeat:
@@ -533,6 +536,11 @@ def node(
             params=params,
             defaults={name: spec.decode(spec.definition.default) for name, spec in params.items()},
             migrations=older,
+            naming=tuple(
+                (name, spec.definition.kind)
+                for name, spec in params.items()
+                if spec.definition.kind in ("subgraph", "preset")
+            ),
             dynamic=any(port.repeat for port in (*inputs.values(), *outputs.values())),
         )
         return cls
