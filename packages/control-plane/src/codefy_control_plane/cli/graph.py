@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import signal
 import threading
@@ -16,10 +17,11 @@ from codefy_control_plane.api.schemas import RunDetail, StoredEvent, StoredMetri
 from codefy_control_plane.cli.connect import EXIT_FAILED, EXIT_INTERRUPTED
 from codefy_control_plane.cli.watch import Watcher, make_watcher
 from codefy_control_plane.client import WatchedEvents, WatchedMetrics
+from codefy_control_plane.settings import default_data_dir
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, graph_hash, parse_graph
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.graph.validation import validate_graph
-from codefy_engine.nodes.registry import default_registry
+from codefy_engine.nodes.registry import Registry, default_registry, load_registry
 from codefy_protocol.bodies import MetricsBody
 from codefy_protocol.names import BadName, RunOptions, parse_device
 
@@ -34,13 +36,13 @@ def graph() -> None:
     """Check graph files, and execute them without a server."""
 
 
-def load(path: Path) -> GraphDocument:
+def load(path: Path, registry: Registry | None = None, until_node: str | None = None) -> GraphDocument:
     """The document in a file, its problems told one per line and exit code 1."""
     try:
         document = parse_graph(path.read_bytes())
     except GraphInvalid as error:
         raise refuse(path, error.problems) from error
-    problems = validate_graph(document, default_registry())
+    problems = validate_graph(document, registry or default_registry(), until_node=until_node)
     if problems:
         raise refuse(path, problems)
     return document
@@ -90,15 +92,38 @@ def validate(file: Path, as_json: bool) -> None:
     default=Path(),
     help="Folder that file parameters are relative to. By default this one.",
 )
+@click.option("--until", metavar="NODE", help="Run only this node and what it needs.")
+@click.option(
+    "--nodes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with node types as single files. By default that of the data folder, if there is one.",
+)
+@click.option(
+    "--secret",
+    "secret_names",
+    metavar="NAME",
+    multiple=True,
+    help="A secret of the graph, taken from the environment variable of this name. May be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def execute(
-    file: Path, device: str | None, seed: int | None, out: Path | None, files: Path, as_json: bool
+    file: Path,
+    device: str | None,
+    seed: int | None,
+    out: Path | None,
+    files: Path,
+    until: str | None,
+    nodes: Path | None,
+    secret_names: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Execute FILE in this process, without a server. Ctrl-C stops it between two batches.
 
     Exit code: 0 succeeded, 1 failed or invalid, 2 bad command line, 130 Ctrl-C.
     """
-    document = load(file)
+    registry = _registry(nodes)
+    document = load(file, registry, until)
+    secrets = _secrets(secret_names)
     try:
         wanted = str(parse_device(device or document.settings.device or "cpu"))
     except BadName as error:
@@ -108,7 +133,8 @@ def execute(
     watcher = make_watcher(as_json=as_json)
     started = time.time()
     try:
-        outcome = _execute(document, RunOptions(device=device, seed=seed), wanted, folder, files, watcher)
+        options = RunOptions(device=device, seed=seed, until_node=until)
+        outcome = _execute(document, options, wanted, folder, files, watcher, registry, secrets)
     finally:
         watcher.close()
     watcher.result(
@@ -140,8 +166,56 @@ def execute(
         raise SystemExit(EXIT_FAILED)
 
 
+def _registry(nodes: Path | None) -> Registry:
+    """The installed node types and those of a folder of single files; what cannot be loaded is told."""
+    folder = nodes or Path(os.environ.get("CODEFY_DATA_DIR") or default_data_dir()) / "nodes"
+    registry = load_registry(folder=folder) if folder.is_dir() else default_registry()
+    for failure in registry.failures:
+        click.echo(f"warning: {failure.source} could not be loaded: {failure.error}", err=True)
+    return registry
+
+
+def _secrets(names: tuple[str, ...]) -> dict[str, str]:
+    missing = [name for name in names if name not in os.environ]
+    if missing:
+        raise click.BadParameter(
+            f"no environment variable is called {', '.join(missing)}", param_hint="--secret"
+        )
+    return {name: os.environ[name] for name in names}
+
+
+@graph.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it. By default it is printed.",
+)
+def script(file: Path, output: Path | None) -> None:
+    """Write FILE as a Python script that runs with codefy-engine alone and gives the same metrics.
+
+    Exit code: 0 written, 1 the graph has problems.
+    """
+    from codefy_engine.graph.script import graph_script
+
+    text = graph_script(load(file), default_registry())
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    output.write_text(text, "utf-8")
+    click.echo(f"{output} is written; run it with: python {output}")
+
+
 def _execute(
-    document: GraphDocument, options: RunOptions, device: str, folder: Path, files: Path, watcher: Watcher
+    document: GraphDocument,
+    options: RunOptions,
+    device: str,
+    folder: Path,
+    files: Path,
+    watcher: Watcher,
+    registry: Registry,
+    secrets: dict[str, str],
 ) -> tuple[ExecutionOutcome, dict[str, float | str]]:
     # Imported here: it needs no torch, but `graph validate` needs none of it.
     from codefy_engine.execution.executor import ExecutionRequest, execute_graph
@@ -184,7 +258,8 @@ def _execute(
         run_dir=folder.resolve(),
         files_dir=files.resolve(),
         payload_cap=PAYLOAD_CAP_BYTES,
-        secrets={},
+        secrets=secrets,
+        registry=registry,
         sinks=RunSinks(
             emit=event,
             record_metrics=metrics,
