@@ -369,3 +369,21 @@ def test_events_are_split_by_size_in_order() -> None:
     pieces = list(split_events(events))
     assert [[one.cursor for one in piece] for piece in pieces] == [[0], [1], [2, 3], [4]]
     assert list(split_events([])) == []
+
+
+async def test_an_editor_reuses_what_did_not_change_and_another_does_not(
+    server: Server, graph_of: GraphOf
+) -> None:
+    async def run(browser: Watcher, number: str, **options: Any) -> tuple[list[str], int]:
+        await browser.send(type="run", id=number, graph=graph_of("Chatter", points=4), options=options)
+        run_id = (await browser.until("accepted", id=number))["run_id"]
+        await browser.until("ended", run_id=run_id)
+        told = [event["payload"] for event in browser.events(run_id) if event["type"] == "node_status"]
+        return [payload["status"] for payload in told], len(browser.points(run_id))
+
+    async with watching(server) as browser:
+        assert await run(browser, "1") == (["running", "succeeded"], 4)
+        assert await run(browser, "2") == (["reused"], 4)
+        assert await run(browser, "3", until_node="n") == (["reused"], 4)
+        async with watching(server) as other:
+            assert await run(other, "1") == (["running", "succeeded"], 4)

@@ -217,6 +217,34 @@ def test_a_lost_artifact_is_made_again(harness: Any, runs: Any) -> None:
     assert runs(graph)[0] == ["w"]
 
 
+def test_a_reused_node_tells_its_metrics_and_files_again(harness: Any, tmp_path: Path) -> None:
+    @node(type="Tells", title="Tells", category="tests", icon="x")
+    class Tells(Node):
+        """Tell things."""
+
+        value: Any = output("value")
+
+        def run(self, ctx: NodeContext) -> Any:
+            ctx.metric("loss", 0.5, 1)
+            path = ctx.artifact_path("a.txt")
+            path.write_text("hello")
+            ctx.artifact("text", "a.txt", path)
+            return 1
+
+    graph = Builder(registry=harness.registry(Tells))
+    graph.add("Tells", "t")
+    state = ExecutionState()
+    told: list[Any] = []
+    for folder in ("one", "two"):
+        harness.folder = tmp_path / folder
+        outcome, kept = harness.execute(graph.build(), nodes=[Tells], state=state)
+        assert outcome.status == "succeeded", outcome.error
+        assert (tmp_path / folder / "run" / kept.artifacts[0]["path"]).read_text() == "hello"
+        told.append((kept.metrics, kept.artifacts))
+    assert kept.last_status() == {"t": "reused"}
+    assert told[0] == told[1]
+
+
 def test_a_node_that_used_a_secret_is_not_reused(harness: Any, runs: Any) -> None:
     graph = Builder(registry=harness.registry(*NODES))
     graph.add("UseSecret", "s", token={"secret": "KEY"})

@@ -41,6 +41,7 @@ from codefy_control_plane.api.socket_messages import (
 )
 from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.runs.feed import FeedBatch
+from codefy_engine.execution.state import ExecutionState
 from codefy_protocol import reasons
 from codefy_protocol.reasons import Reason, reason
 
@@ -153,6 +154,8 @@ class _Connection:
         self._watching: asyncio.Task[None] | None = None
         self._own_run: str | None = None
         """The interactive run of this editor: one at a time (L-1)."""
+        self._state = ExecutionState()
+        """What its runs keep for the next one."""
         self._tasks: asyncio.TaskGroup
 
     async def serve(self) -> int | None:
@@ -243,7 +246,7 @@ class _Connection:
         if self._own_run is not None and await self._is_live(self._own_run):
             raise Refused(409, reason(reasons.EDITOR_BUSY, run_id=self._own_run))
         options = msgspec.structs.replace(message.options, lane="interactive")
-        submitted = await service.submit(bytes(message.graph), options, message.name)
+        submitted = await service.submit(bytes(message.graph), options, message.name, state=self._state)
         self._own_run = submitted.run_id
         self._outbox.reply(Accepted(id=message.id, run_id=submitted.run_id, number=submitted.number))
         await self._attach(submitted.run_id, 0, 0)

@@ -277,7 +277,7 @@ def _execute(
             messages.put(None)
 
     # The graph runs in a thread of its own so that the main one can take Ctrl-C and draw.
-    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    previous = signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     worker = threading.Thread(target=work, name="graph")
     worker.start()
     try:

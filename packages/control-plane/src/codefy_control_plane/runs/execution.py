@@ -109,6 +109,7 @@ class AttemptRunner:
             sinks=recorder.sinks,
             stop=live.stop,
             registry=self._registry,
+            state=live.state if placement.local else None,
         )
         executor: RunExecutor | None = None
         leftover: asyncio.Task[ExecutionOutcome] | None = None

@@ -8,6 +8,7 @@ import threading
 from codefy_control_plane.runs.recorder import AttemptRecorder
 from codefy_control_plane.scheduling.model import QueuedRun
 from codefy_control_plane.storage.attempts import AttemptRow
+from codefy_engine.execution.state import ExecutionState
 from codefy_protocol.names import RunOptions
 from codefy_protocol.reasons import Reason
 
@@ -33,6 +34,8 @@ class LiveRun:
         self.stopping = asyncio.Event()
         """Set together with ``stop``; what the event loop waits for."""
         self.cancel_requested = False
+        self.state: ExecutionState | None = None
+        """Of the editor's session that started it, whose earlier results it may reuse (L-1)."""
         self.interrupted: Reason | None = None
         """Why the server itself stops it."""
 

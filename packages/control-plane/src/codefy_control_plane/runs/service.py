@@ -61,6 +61,7 @@ from codefy_control_plane.storage.runs import (
     read_run,
     request_cancel,
 )
+from codefy_engine.execution.state import ExecutionState
 from codefy_engine.nodes.registry import Registry, default_registry
 from codefy_protocol import reasons
 from codefy_protocol.frames import Device
@@ -203,8 +204,17 @@ class RunService:
 
     # ------------------------------------------------------------------ submission
 
-    async def submit(self, graph: bytes, options: RunOptions, name: str = "") -> RunSubmitted:
+    async def submit(
+        self,
+        graph: bytes,
+        options: RunOptions,
+        name: str = "",
+        *,
+        state: ExecutionState | None = None,
+    ) -> RunSubmitted:
         """Check and store a run, and start or queue it.
+
+        An interactive run reuses what earlier runs with the same ``state`` left in it.
 
         Raises:
             Refused: 400 for what can never run (nothing is stored), 409 when the interactive lane is full, 503 while
@@ -221,7 +231,7 @@ class RunService:
         if why is not None:
             raise Refused(400, why)
         if options.lane == INTERACTIVE_LANE:
-            return await self._submit_interactive(run_id, submission)
+            return await self._submit_interactive(run_id, submission, state)
         live = await self._store(run_id, submission)
         self._scheduler.enqueue(live.request)
         self._schedule()
@@ -234,7 +244,9 @@ class RunService:
             queue_position=position,
         )
 
-    async def _submit_interactive(self, run_id: str, submission: Submission) -> RunSubmitted:
+    async def _submit_interactive(
+        self, run_id: str, submission: Submission, state: ExecutionState | None
+    ) -> RunSubmitted:
         if len(self._interactive) >= self._settings.max_interactive:
             raise Refused(409, reason(reasons.INTERACTIVE_BUSY, running=len(self._interactive)))
         self._interactive.add(run_id)
@@ -243,6 +255,7 @@ class RunService:
         except BaseException:
             self._interactive.discard(run_id)
             raise
+        live.state = state
         # The canvas does not wait for a slot, and takes none.
         devices = self._devices.identities(live.request.wanted)
         self._launch(live, Placement(worker_id=LOCAL, devices=devices, slots=()))

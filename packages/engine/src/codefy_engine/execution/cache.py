@@ -26,6 +26,9 @@ DEFAULT_MAX_BYTES = 1 << 30
 MAX_KNOWN = 50_000
 """Nodes whose facts are kept after their values had to go."""
 
+MAX_KNOWN_RECORDS = 1000
+"""Metrics and artifacts that are told again for a node whose value had to go."""
+
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=repr).encode
 _DEPTH = 6
 
@@ -43,6 +46,10 @@ class Result:
     """Counters of in-place changes of its tensors."""
     event: bytes = b""
     """The body of its ``reused`` event."""
+    records: tuple[tuple[str, bytes], ...] = ()
+    """Metrics and artifacts that it told."""
+    run_dir: str = ""
+    """Where its artifacts lie."""
 
     def usable(self) -> bool:
         """Whether nothing it stands for was changed or removed since."""
@@ -55,7 +62,12 @@ class Result:
 
 
 def result_of(
-    outputs: dict[str, Any], facts: dict[str, dict[str, Any]], files: Sequence[Path], event: bytes
+    outputs: dict[str, Any],
+    facts: dict[str, dict[str, Any]],
+    files: Sequence[Path],
+    event: bytes,
+    records: Sequence[tuple[str, bytes]] = (),
+    run_dir: str = "",
 ) -> Result:
     """A result to keep."""
     versions = tuple(
@@ -64,10 +76,12 @@ def result_of(
     return Result(
         outputs=outputs,
         facts=facts,
-        size=size_of(outputs),
+        size=size_of(outputs) + sum(len(body) for _, body in records),
         files=tuple(str(path) for path in files),
         versions=versions,
         event=event,
+        records=tuple(records),
+        run_dir=run_dir,
     )
 
 
@@ -110,7 +124,14 @@ class ResultCache:
         """Keep a result; one larger than the whole store leaves its facts only."""
         with self._lock:
             self._remove(key)
-            self._known[key] = Result(None, result.facts, files=result.files, event=result.event)
+            self._known[key] = Result(
+                None,
+                result.facts,
+                files=result.files,
+                event=result.event,
+                records=result.records if len(result.records) <= MAX_KNOWN_RECORDS else (),
+                run_dir=result.run_dir,
+            )
             while len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
             if result.size > self.max_bytes:

@@ -69,6 +69,8 @@ def call_preset(
             context.close()
             caller.volatile |= context.volatile
             caller.artifacts += context.artifacts
+            if caller.records is not None and context.records:
+                caller.records += context.records
         duration = round(time.perf_counter() - started, 6)
         caller.inner([*above, planned.id], events.SUCCEEDED, duration_s=duration)
         if readers[planned.id]:

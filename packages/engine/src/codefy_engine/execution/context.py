@@ -32,6 +32,9 @@ PROGRESS_INTERVAL_S = 0.2
 _T = TypeVar("_T")
 
 
+METRICS = "metrics"
+ARTIFACT = "artifact"
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -94,6 +97,7 @@ class RunContext:
         "artifacts",
         "device",
         "node_id",
+        "records",
         "volatile",
     )
 
@@ -111,6 +115,8 @@ class RunContext:
         self.volatile = False
         """Whether the node asked for something that makes its result its own: chance, or a secret."""
         self.artifacts: tuple[Path, ...] = ()
+        self.records: list[tuple[str, bytes]] | None = None if scope.state is None else []
+        """Metrics and artifacts as they were told, so that a reuse of the node tells them again."""
         self._throttle: ProgressThrottle | None = None
         self._closed = False
 
@@ -188,14 +194,19 @@ class RunContext:
         self, name: str, value: float, step: int, epoch: float | None = None, scope: str = "step"
     ) -> None:
         ts = time.time()
-        self._scope.callbacks.metrics(
+        self._tell_metrics(
             events.metric_point(name, value, step, epoch=epoch, scope=scope, node_id=self.node_id, ts=ts), ts
         )
 
     def metrics(self, points: Sequence[MetricPoint]) -> None:
         if points:
             ts = time.time()
-            self._scope.callbacks.metrics(events.metric_points(points, self.node_id, ts), ts)
+            self._tell_metrics(events.metric_points(points, self.node_id, ts), ts)
+
+    def _tell_metrics(self, body: bytes, ts: float) -> None:
+        if self.records is not None:
+            self.records.append((METRICS, body))
+        self._scope.callbacks.metrics(body, ts)
 
     def artifact_path(self, name: str) -> Path:
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
@@ -220,18 +231,19 @@ class RunContext:
         with resolved.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
-        self._scope.callbacks.artifact(
-            events.artifact(
-                kind=kind,
-                name=name,
-                path=resolved.relative_to(root).as_posix(),
-                node_id=self.node_id,
-                size=size,
-                sha256=digest,
-                media_type=media_type,
-                meta=meta or {},
-            )
+        body = events.artifact(
+            kind=kind,
+            name=name,
+            path=resolved.relative_to(root).as_posix(),
+            node_id=self.node_id,
+            size=size,
+            sha256=digest,
+            media_type=media_type,
+            meta=meta or {},
         )
+        if self.records is not None:
+            self.records.append((ARTIFACT, body))
+        self._scope.callbacks.artifact(body)
 
     def warn(self, reason: Reason) -> None:
         self._scope.callbacks.warning(events.warning(reason, self.node_id))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from codefy_engine.execution import events
 from codefy_engine.execution.cache import Keys, Result, result_of
-from codefy_engine.execution.context import RunContext, RunScope
+from codefy_engine.execution.context import METRICS, RunContext, RunScope
 from codefy_engine.execution.devices import resolve_device
 from codefy_engine.execution.errors import node_error
 from codefy_engine.execution.outputs import OutputStore
@@ -21,7 +25,7 @@ from codefy_engine.execution.summaries import summarize
 from codefy_engine.execution.values import outputs_by_port
 from codefy_engine.graph.plan import Plan, PlannedNode
 from codefy_engine.nodes.base import RunStopped
-from codefy_protocol.bodies import RunError
+from codefy_protocol.bodies import ArtifactBody, RunError
 
 _NO_NODES: dict[str, Any] = {}
 
@@ -151,6 +155,8 @@ class GraphRun:
 
     def _reuse(self, index: int, planned: PlannedNode, reused: Result) -> None:
         self._release_inputs(index)
+        if reused.records:
+            self._tell_again(reused)
         self.scope.callbacks.node_status(reused.event)
         if self.readers[index]:
             self.values[index] = reused.outputs
@@ -159,6 +165,23 @@ class GraphRun:
         if self.outputs is not None and reused.outputs is not None:
             self.outputs.capture(self.scope.run_id, planned.id, reused.outputs, reused.facts)
         self.succeeded[index] = True
+
+    def _tell_again(self, reused: Result) -> None:
+        """What the node told when it ran belongs to this run too; its files are linked into this run's folder."""
+        callbacks = self.scope.callbacks
+        for kind, body in reused.records:
+            if kind == METRICS:
+                callbacks.metrics(body, time.time())
+                continue
+            path = msgspec.json.decode(body, type=ArtifactBody).path
+            source, target = Path(reused.run_dir) / path, self.scope.run_dir / path
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    target.hardlink_to(source)
+                except OSError:
+                    shutil.copyfile(source, target)
+            callbacks.artifact(body)
 
     def _keep(
         self,
@@ -176,7 +199,10 @@ class GraphRun:
         if key is None or state is None or volatile:
             return
         event = events.node_status(planned.id, events.REUSED, outputs=facts)
-        state.results.put(key, result_of(outputs, facts, context.artifacts, event))
+        run_dir = str(self.scope.run_dir.resolve()) if context.artifacts else ""
+        state.results.put(
+            key, result_of(outputs, facts, context.artifacts, event, context.records or (), run_dir)
+        )
 
     def _record(self, index: int, planned: PlannedNode, status: str, duration: float) -> None:
         assert self.records is not None and self.keys is not None
