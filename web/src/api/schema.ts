@@ -100,6 +100,12 @@ export interface GraphProblem {
   params: Record<string, unknown>;
 }
 
+export interface GraphShapes {
+  wires: WireShape[];
+  nodes: NodeShape[];
+  problems: GraphProblem[];
+}
+
 export interface GraphSummary {
   name: string;
   revision: number;
@@ -144,12 +150,20 @@ export interface NodeDefinition {
   params: ParamDefinition[];
   layer?: boolean;
   source?: string;
+  deterministic?: boolean;
+  writes?: boolean;
 }
 
 export interface NodeList {
   catalog_hash: string;
   nodes: NodeDefinition[];
   failures?: Record<string, string>[];
+}
+
+export interface NodeShape {
+  node_id: string;
+  outputs?: Record<string, (number | null)[]>;
+  parameters?: number | null;
 }
 
 export interface ParamDefinition {
@@ -190,6 +204,7 @@ export interface PortDefinition {
   type: string;
   required?: boolean;
   doc?: string;
+  repeat?: string;
 }
 
 export interface Problem {
@@ -287,6 +302,7 @@ export interface RunOptions {
   retry?: Record<string, unknown> | null;
   resume_grace_s?: number | null;
   error_mode?: string;
+  until_node?: string | null;
 }
 
 export interface RunSubmitted {
@@ -411,6 +427,17 @@ export interface VisibleIf {
 export interface WatchRuns {
   type: "watch_runs";
   id?: string | null;
+}
+
+export interface WireShape {
+  source: string;
+  source_port: string;
+  target: string;
+  target_port: string;
+  edge_id?: string | null;
+  shape?: (number | null)[] | null;
+  dtype?: string;
+  text?: string;
 }
 
 export interface WorkerList {

@@ -650,4 +650,11 @@ export const catalogWords: Readonly<Record<string, string>> = {
   "Squared error": "平方誤差",
   "Cross-entropy of scores": "分數的交叉熵",
   "Weight of the code's part.": "編碼部分的權重。",
+  // presets
+  "A group of nodes that is drawn once and used as one node.": "一組節點，畫一次，當作一個節點使用。",
+  Preset: "預設組",
+  "The preset of this file that it stands for.": "它所代表的、這個檔案裡的預設組。",
+  "The nodes of one of the graph's subgraphs as one node.": "把圖中一個子圖的節點當作一個節點。",
+  Subgraph: "子圖",
+  "The subgraph of this file that it stands for.": "它所代表的、這個檔案裡的子圖。",
 };
