@@ -10,7 +10,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 MAX_LENGTH = 2000
 _MAX_DEPTH = 60
@@ -24,7 +24,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.MatMult: operator.matmul,
+    ast.MatMult: lambda a, b: a @ b,
 }
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
@@ -164,7 +164,9 @@ def _value(node: ast.expr, names: Mapping[str, Any], depth: int) -> Any:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return [part(element) for element in elements]
         case ast.Dict(keys=keys, values=values):
-            return {part(key): part(value) for key, value in zip(keys, values, strict=True) if key is not None}
+            return {
+                part(key): part(value) for key, value in zip(keys, values, strict=True) if key is not None
+            }
         case ast.Subscript(value=value, slice=place):
             return part(value)[_place(place, part)]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
@@ -185,7 +187,11 @@ def _place(place: ast.expr, part: Callable[[ast.expr], Any]) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(base, int) and isinstance(exponent, int) and abs(exponent) * max(1, base.bit_length()) > _MAX_POWER:
+    if (
+        isinstance(base, int)
+        and isinstance(exponent, int)
+        and abs(exponent) * max(1, base.bit_length()) > _MAX_POWER
+    ):
         raise BadExpression("this power has too many digits")
     return base**exponent
 
@@ -193,7 +199,8 @@ def _power(base: Any, exponent: Any) -> Any:
 def _sized(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     """Keep a list or text from being multiplied until the memory is full."""
     for items, times in ((left, right), (right, left)):
-        if isinstance(items, list | str) and isinstance(times, int) and operation is operator.mul:
-            if len(items) * times > _MAX_ITEMS:
-                raise BadExpression(f"the result has more than {_MAX_ITEMS:,} items")
+        if operation is not operator.mul or not isinstance(times, int) or not isinstance(items, list | str):
+            continue
+        if len(cast("list[Any] | str", items)) * times > _MAX_ITEMS:
+            raise BadExpression(f"the result has more than {_MAX_ITEMS:,} items")
     return operation(left, right)
