@@ -381,6 +381,30 @@ def test_weights_outlive_a_run_of_a_session(harness: Any) -> None:
     assert count(state) == 1
 
 
+def test_running_to_a_node_keeps_the_weights_of_the_others(harness: Any) -> None:
+    graph = Builder(registry=harness.registry(*NODES))
+    graph.add("Weights", "w")
+    graph.add("Add", "a")
+    state = ExecutionState()
+    for until in (None, "a"):
+        harness.execute(graph.build(), nodes=NODES, state=state, options=RunOptions(until_node=until))
+    _, kept = harness.execute(graph.build(), nodes=NODES, state=state)
+    assert kept.payloads("node_status")[1]["outputs"]["value"]["value"] == 2
+    state.persistent("w/item 1/x", "n", None, lambda: 1)
+    state.persistent("gone/x", "n", None, lambda: 1)
+    state.keep_only({"w"})
+    assert {key[0] for key in state._kept} == {"w", "w/item 1/x"}
+
+
+def test_a_tensor_of_inference_mode_is_kept(harness: Any) -> None:
+    import torch
+
+    with torch.inference_mode():
+        value = torch.ones(2)
+    result = result_of({"y": value}, {}, (), b"")
+    assert result.versions == () and result.usable()
+
+
 def test_a_module_is_made_anew_when_its_layers_change(harness: Any) -> None:
     def graph(size: int) -> Any:
         raw = {

@@ -82,12 +82,12 @@ def test_a_node_of_a_newer_version_is_named() -> None:
     assert (problem.code, problem.params["found"], problem.params["supported"]) == ("node_too_new", 9, 3)
 
 
-def test_a_version_without_its_migrations_is_no_definition() -> None:
-    with pytest.raises(NodeDefinitionError, match="needs migrations from"):
+def test_a_migration_from_no_older_version_is_no_definition() -> None:
+    with pytest.raises(NodeDefinitionError, match="versions below that"):
 
-        @node(type="Gap", title="Gap", category="tests", icon="x", version=3, migrations={1: _to_2})
+        @node(type="Gap", title="Gap", category="tests", icon="x", version=3, migrations={3: _to_2})
         class Gap(Node):
-            """A version is missing."""
+            """It leads away from today's version."""
 
             def run(self, ctx: NodeContext) -> None: ...
 

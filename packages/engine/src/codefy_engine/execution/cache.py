@@ -56,9 +56,19 @@ class Result:
         outputs = self.outputs
         if outputs is not None:
             for port, version in self.versions:
-                if outputs[port]._version != version:
+                if _changes(outputs[port]) != version:
                     return False
         return not self.files or all(Path(path).exists() for path in self.files)
+
+
+def _changes(value: Any) -> int | None:
+    """How often a tensor was changed in place, or ``None`` for what does not count it."""
+    try:
+        found = getattr(value, "_version", None)
+    except RuntimeError:
+        # A tensor made in inference mode.
+        return None
+    return found if isinstance(found, int) else None
 
 
 def result_of(
@@ -70,9 +80,8 @@ def result_of(
     run_dir: str = "",
 ) -> Result:
     """A result to keep."""
-    versions = tuple(
-        (port, cast("int", value._version)) for port, value in outputs.items() if hasattr(value, "_version")
-    )
+    counted = ((port, _changes(value)) for port, value in outputs.items())
+    versions = tuple((port, version) for port, version in counted if version is not None)
     return Result(
         outputs=outputs,
         facts=facts,

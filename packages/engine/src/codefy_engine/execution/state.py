@@ -32,9 +32,9 @@ class ExecutionState:
         return made
 
     def keep_only(self, node_ids: set[str]) -> None:
-        """Forget the persistent objects of nodes that are gone."""
+        """Forget the persistent objects of nodes that are gone; those below a node, as of a preset, are its own."""
         with self._lock:
-            for key in [key for key in self._kept if key[0] not in node_ids]:
+            for key in [key for key in self._kept if not _within(key[0], node_ids)]:
                 del self._kept[key]
 
     def clear(self) -> None:
@@ -42,3 +42,11 @@ class ExecutionState:
         self.results.clear()
         with self._lock:
             self._kept.clear()
+
+
+def _within(node_id: str, node_ids: set[str]) -> bool:
+    while node_id not in node_ids:
+        node_id, separator, _ = node_id.rpartition("/")
+        if not separator:
+            return False
+    return True

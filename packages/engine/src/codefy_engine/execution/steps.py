@@ -84,7 +84,8 @@ class GraphRun:
         state = self.scope.state
         if state is None or self.keys is None:
             return None
-        state.keep_only({planned.id for planned in self.nodes})
+        if not self.scope.prepared.partial:
+            state.keep_only({planned.id for planned in self.nodes})
         results = state.results
         reused: list[Result | None] = [None] * len(self.nodes)
         used: list[bytes] = []

@@ -30,6 +30,8 @@ class Prepared:
     origins: Mapping[Port, Port] = field(default_factory=dict[Port, Port])
     unresolved: frozenset[Port] = frozenset()
     too_big: bool = False
+    partial: bool = False
+    """Whether it is only a part of its source."""
     presets: Presets | None = None
     registry: Registry | None = None
 
@@ -104,7 +106,13 @@ def _migrated(node: GraphNode, registry: Registry) -> GraphNode:
         return node
     params = dict(node.data.params)
     for step in range(version, current):
-        params = found.spec.migrations[step](dict(params))
+        migration = found.spec.migrations.get(step)
+        if migration is None:
+            continue
+        try:
+            params = migration(dict(params))
+        except Exception:  # a stranger's migration may raise anything; validation then says what does not fit
+            return node
     data = structs.replace(node.data, params=params, extra={**node.data.extra, VERSION_KEY: current})
     return structs.replace(node, data=data)
 
@@ -157,4 +165,5 @@ def run_until(prepared: Prepared, until: str) -> Prepared | None:
             edges=[edge for edge in document.edges if edge.target in needed],
         ),
         findings=findings,
+        partial=True,
     )

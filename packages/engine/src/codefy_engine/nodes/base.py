@@ -472,7 +472,8 @@ def node(
 
     A node that is not ``deterministic`` runs anew in every run, even when nothing it depends on has changed. One that
     asks for the seed of a run without one is taken for that by itself. ``writes`` says that it writes into the user's
-    folder. ``migrations`` lead the parameters of each older version to the next one: ``{1: from_1_to_2}``.
+    folder. ``migrations`` lead the parameters of an older version to the next one: ``{1: from_1_to_2}``; a version
+    without one took its parameters over as they were.
 
     Raises:
         NodeDefinitionError: the class does not describe a node.
@@ -508,9 +509,9 @@ def node(
             f.name or n: f.definition(f.name or n) for n, f in ports.items() if f.direction == "output"
         }
         older = dict(migrations or {})
-        if sorted(older) != list(range(1, version)):
+        if not older.keys() <= set(range(1, version)):
             raise NodeDefinitionError(
-                f"{cls.__name__} has version {version}: it needs migrations from {list(range(1, version))}"
+                f"{cls.__name__} has version {version}: its migrations lead away from versions below that"
             )
         definition = NodeDefinition(
             type=type,
