@@ -36,7 +36,7 @@ class ConstantValue(Node):
 
 @node(type="Expression", title="Expression", category="flow", icon="function-square")
 class Expression(Node):
-    """Compute a formula of its inputs, such as `a * 2 + b["accuracy"]`.
+    """Compute a formula of its inputs, such as `a * 2 + sqrt(b)`.
 
     Numbers, texts, lists, tensors `[…]` and metrics may be inputs. There are `+ - * / // % ** @`, comparisons, `and`,
     `or`, `not`, `x if y else z`, elements `a[0]`, and the functions `sqrt exp log log2 log10 sin cos tan tanh floor
