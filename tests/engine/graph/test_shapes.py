@@ -156,6 +156,15 @@ def test_layers_and_tensors_outside_of_modules(registry: Registry) -> None:
     assert {item.node_id: item.parameters for item in shapes.nodes}["conv"] == 40
 
 
+@pytest.mark.parametrize("name", ["lstm-series", "unet-diffusion", "mixture-of-experts", "vit"])
+def test_every_wire_in_the_modules_of_an_example_has_its_shape(name: str) -> None:
+    graph = parse_graph((EXAMPLES / f"{name}.json").read_bytes())
+    shapes = graph_shapes(graph, default_registry())
+    assert shapes.problems == []
+    inside = [item for item in shapes.wires if "/" in item.source]
+    assert inside and all(item.shape is not None for item in inside)
+
+
 def test_an_unfinished_graph_and_one_with_problems(registry: Registry) -> None:
     unfinished = document(
         [node("data", "SklearnDataset"), node("train", "TrainingLoop")], ["data.dataset train.train"]

@@ -158,6 +158,12 @@ class _Inference:
             for port, value in computed.items():
                 if port not in found:
                     found[port] = _from_value(value)
+        tensors = [value for value in inputs.values() if _is_tensor(value) and len(value.shape) > 0]
+        for port, declared in planned.outputs.items():
+            if declared.type == "dataset" and port not in found and tensors:
+                # Made of tensors: the first is what goes in, sample by sample.
+                first = tensors[0]
+                found[port] = _Data(int(first.shape[0]), tuple(first.shape[1:]), first.dtype)
         return found
 
     def _through(self, planned: PlannedNode, model: _Model, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
