@@ -22,8 +22,8 @@ def test_data_sets_hold_scikit_learns_numbers(name: str) -> None:
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     scale = 16 if name == "digits" else 1
     assert torch.allclose(data.inputs.flatten(1) * scale, torch.tensor(bunch.data).float())
-    assert torch.equal(data.targets.flatten(), torch.tensor(bunch.target).to(data.targets.dtype))
-    assert data.classification == (name != "diabetes")
+    assert torch.equal(data.targets.flatten(), torch.tensor(bunch.target).to(data.targets.dtype).flatten())
+    assert data.classification == (name not in ("diabetes", "linnerud"))
     assert len(data.class_names) == data.class_count
     # What comes back is ours: a later load is not touched by it.
     data.inputs.zero_()
