@@ -17,7 +17,7 @@ import "./runs.css";
 import { matches } from "./run-list";
 import { type RunListState, useRunList } from "./use-run-list";
 
-const ROW_HEIGHT = 44;
+const ROW_HEIGHT = 45;
 const HEAD_HEIGHT = 32;
 
 /** Always shown, so that they keep their place; the others come when there is such a run. */

@@ -93,9 +93,9 @@ export default locale(
     timeline: {
       label: "Timeline: {{parts}}",
       queued: "queued {{time}}",
-      start: "start",
+      start: "start {{time}}",
+      rest: "other {{time}}",
       offline: "offline {{time}}",
-      now: "now",
     },
     curves: "Curves",
     console: "Console",
@@ -261,9 +261,9 @@ export default locale(
     timeline: {
       label: "時間軸：{{parts}}",
       queued: "排隊 {{time}}",
-      start: "啟動",
+      start: "啟動 {{time}}",
+      rest: "其他 {{time}}",
       offline: "離線 {{time}}",
-      now: "現在",
     },
     curves: "曲線",
     console: "主控台",
