@@ -85,7 +85,7 @@ export default locale(
     state: {
       queued: "排隊中",
       running: "執行中",
-      disconnected: "已斷線",
+      disconnected: "連線中斷",
       succeeded: "成功",
       reused: "沿用結果",
       failed: "失敗",

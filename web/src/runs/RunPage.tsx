@@ -199,7 +199,7 @@ function Head({ run }: { run: RunDetail }) {
             <span className={`pill ${TONE[state]}`} role="status">
               <StateMark state={state} word />
             </span>
-            {live && <Live />}
+            {live && run.status !== "disconnected" && <Live />}
           </div>
         </div>
         <Button
@@ -321,6 +321,14 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
     return t("facts.fromTo", { from, to: format.clock(run.ended_at) });
   };
   const progress = isLive(run) ? (live?.progress ?? asProgress(run.progress)) : null;
+  // Of a run that nobody can see right now, only what was heard last is true.
+  const lost = run.status === "disconnected";
+  const progressLine = [
+    progress && progressText(t, format, lost ? { ...progress, eta_s: null } : progress),
+    lost && run.last_heard_at != null && t("lastHeard", { time: format.time(run.last_heard_at) }),
+  ]
+    .filter(Boolean)
+    .join(t("comma"));
   return (
     <dl className="run-facts">
       {progress && (
@@ -331,7 +339,7 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
               <i style={{ width: `${progress.fraction * 100}%` }} />
             </span>
           </dd>
-          <dt className="text-12 ink-3">{progressText(t, format, progress) || t("column.progress")}</dt>
+          <dt className="text-12 ink-3">{progressLine}</dt>
         </div>
       )}
       <Fact value={best === null ? "–" : metricText(best.value)} label={bestText()} />
