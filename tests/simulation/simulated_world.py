@@ -155,7 +155,7 @@ class World:
         self.now = 0.0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self.log: list[str] = []
+        self.log: list[tuple[float, str, list[Frame] | None]] = []
         self.rows: dict[Key, Row] = {}
         self.spools: dict[Key, Spool] = {}
         self.produced: dict[Key, dict[int, set[bytes]]] = {}
@@ -180,8 +180,9 @@ class World:
             action()
         self.now = until
 
-    def say(self, text: str) -> None:
-        self.log.append(f"{self.now:9.3f} {text}")
+    def say(self, text: str, frames: list[Frame] | None = None) -> None:
+        """Note what happened. Frames are put into words only when somebody reads them."""
+        self.log.append((self.now, text, frames))
 
     def chance(self, share: float) -> bool:
         return self.dice.random() < share
@@ -299,7 +300,7 @@ class World:
     # -------------------------------------------------------------- what must hold
 
     def fail(self, text: str) -> None:
-        tail = "\n".join(self.log[-80:])
+        tail = "\n".join(f"{at:9.3f} {what} {_short(frames or [])}" for at, what, frames in self.log[-80:])
         raise Broken(f"seed {self.seed}: {text}\n{tail}")
 
     def check_acked(self, key: Key, seq: int) -> None:
@@ -445,7 +446,7 @@ class Agent:
     def on_message(self, wire: Wire, frames: list[Frame]) -> None:
         if self.session is None or wire is not self.wire:
             return
-        self.world.say(f"agent gets {_short(frames)}")
+        self.world.say("agent gets", frames)
         self.act(self.session.frames_received(frames, self.world.now))
 
     def on_closed(self, wire: Wire) -> None:
@@ -700,7 +701,7 @@ class Control:
     def on_message(self, wire: Wire, frames: list[Frame]) -> None:
         if self.session is None:
             return
-        self.world.say(f"control gets {_short(frames)}")
+        self.world.say("control gets", frames)
         now = self.world.now
         self._wires[wire.number] = wire
         if wire.number not in self._greeted:
@@ -757,7 +758,7 @@ class Control:
             wire = self._wires.get(number)
             if wire is not None:
                 world.transmit(wire, "agent", frames)
-        for key in list(self._inboxes):
+        for key in [key for key, inbox in self._inboxes.items() if inbox]:
             self._work(key)
         if self.session is None:
             return

@@ -392,7 +392,7 @@ class WorkerSession:
             if tracked.live:
                 decisions += self._returned(tracked, key in listed, now)
         for key, state in listed.items():
-            if key not in self._attempts:
+            if key not in self._attempts or self._attempts[key].phase is Phase.OVER:
                 decisions += self._stray(key, now, running=state.state == "running")
         return [*decisions, WorkerChanged()]
 
