@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 import { type ExampleSummary, type RunSummary, useExamples, useGraphs, useRuns } from "../api";
-import { metricText, Sparkline } from "../charts";
+import { metricText } from "../charts/format";
+import { Sparkline } from "../charts/Sparkline";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { headline, metricName, stateDetail, stateOf } from "../runs/run-words";

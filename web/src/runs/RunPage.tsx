@@ -15,7 +15,7 @@ import {
   useLiveRun,
   useRun,
 } from "../api";
-import { metricText } from "../charts";
+import { metricText } from "../charts/format";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { Button, buttonClass, IconButton } from "../ui/Button";

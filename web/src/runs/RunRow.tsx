@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 import { asProgress, type RunSummary, useCancelRun, useDrainWorker } from "../api";
-import { metricText, Sparkline } from "../charts";
+import { metricText } from "../charts/format";
+import { Sparkline } from "../charts/Sparkline";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { Button, IconButton } from "../ui/Button";
