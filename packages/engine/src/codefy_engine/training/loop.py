@@ -239,11 +239,10 @@ class TrainingLoop:
             step += 1
             self.result.step = step
             self._batch += 1
-            correct = count_correct(outputs.detach(), targets) if classification else None
-            answers = targets.numel() if classification else 0
-            if buffer.add(
-                StepOutcome(step, time.time(), loss.detach(), int(inputs.shape[0]), correct, answers)
-            ):
+            outcome = StepOutcome(step, time.time(), loss.detach(), len(inputs))
+            if classification:
+                outcome.predicted, outcome.targets = outputs.detach().argmax(1), targets
+            if buffer.add(outcome):
                 self._drain()
         return not stopped()
 

@@ -51,9 +51,9 @@ class StepOutcome:
     loss: Tensor
     """Scalar, detached."""
     samples: int
-    correct: Tensor | None
-    """Scalar int64: right predictions of the batch."""
-    answers: int
+    predicted: Tensor | None = None
+    """Class numbers, of the shape of ``targets``; ``None`` for a regression."""
+    targets: Tensor | None = None
 
 
 @dataclass
@@ -93,15 +93,12 @@ class StepBuffer:
         if not pending:
             return []
         losses: list[float] = cast("Any", torch.stack([outcome.loss for outcome in pending])).tolist()
-        counted = [outcome.correct for outcome in pending if outcome.correct is not None]
-        if counted:
-            self.mean.correct += int(torch.stack(counted).sum())
+        self._count_answers(pending)
         points: list[MetricPoint] = []
         for outcome, loss in zip(pending, losses, strict=True):
             finite = math.isfinite(loss)
             self.mean.loss_sum += loss * outcome.samples
             self.mean.samples += outcome.samples
-            self.mean.answers += outcome.answers
             if not finite:
                 self.nonfinite_in_epoch = True
                 if self.first_nonfinite is None:
@@ -112,6 +109,15 @@ class StepBuffer:
                 )
         self.last_loss = losses[-1]
         return points
+
+    def _count_answers(self, pending: list[StepOutcome]) -> None:
+        """Compare the predictions of all pending steps at once: a comparison a step would cost more than it tells."""
+        predicted = [outcome.predicted.flatten() for outcome in pending if outcome.predicted is not None]
+        targets = [outcome.targets.flatten() for outcome in pending if outcome.targets is not None]
+        if predicted:
+            hits = torch.cat(predicted) == torch.cat(targets)
+            self.mean.correct += int(hits.sum())
+            self.mean.answers += hits.numel()
 
 
 def epoch_points(values: dict[str, float | None], *, step: int, epoch: int, ts: float) -> list[MetricPoint]:
