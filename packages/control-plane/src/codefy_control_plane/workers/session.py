@@ -91,8 +91,6 @@ from codefy_protocol.reasons import (
 
 LATE_GRACE_S = 60.0
 """A grace whose end was noticed late (the machine slept) is prolonged by this once: nobody could have come back."""
-
-
 EXPECTED_S = 10.0
 """How long a welcome waits for the attempts that are about to be adopted. An agent waits longer for it."""
 
