@@ -65,6 +65,10 @@ from codefy_protocol.version import PROTOCOL_VERSION
 Key = tuple[str, int]
 
 
+MAX_STEPS = 30_000
+"""A schedule of this size takes a few thousand."""
+
+
 class Broken(AssertionError):
     """An invariant does not hold."""
 
@@ -155,6 +159,7 @@ class World:
         self.now = 0.0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
+        self._steps = 0
         self.log: list[tuple[float, str, list[Frame] | None]] = []
         self.rows: dict[Key, Row] = {}
         self.spools: dict[Key, Spool] = {}
@@ -178,6 +183,9 @@ class World:
         while self._queue and self._queue[0][0] <= until:
             self.now, _, action = heapq.heappop(self._queue)
             action()
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                self.fail("it goes round in circles")
         self.now = until
 
     def say(self, text: str, frames: list[Frame] | None = None) -> None:
