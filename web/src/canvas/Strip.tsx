@@ -1,11 +1,12 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { useConnectionState, useLive, useWorkers } from "../api";
+import { api, useConnectionState, useLive, useWorkers } from "../api";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { countText } from "./format";
+import { readDocument } from "./model/document";
 import { useEditor, useGraph } from "./store/editor";
-import { currentLevel } from "./store/graph-store";
+import { currentLevel, type GraphStore } from "./store/graph-store";
 import { useRunView } from "./store/run-view";
 import { useView } from "./store/view";
 
@@ -70,13 +71,14 @@ function Saved() {
         </span>
         {t(save === "failed" ? "saveFailed" : "saveConflict")}
         {save === "conflict" && (
-          <Button
-            size="s"
-            kind="ghost"
-            onPress={() => store.getState().set({ save: "waiting", revision: null })}
-          >
-            {t("keepMine")}
-          </Button>
+          <>
+            <Button size="s" kind="ghost" onPress={() => void openTheirs(store)}>
+              {t("openTheirs")}
+            </Button>
+            <Button size="s" kind="ghost" onPress={() => void keepMine(store)}>
+              {t("keepMine")}
+            </Button>
+          </>
         )}
       </span>
     );
@@ -136,4 +138,17 @@ function Fleet() {
       {fleet.limit > 0 && <span>{t("fleetSlots", fleet)}</span>}
     </>
   );
+}
+
+/** Put the draft over the revision that is on the server now. */
+async function keepMine(store: GraphStore): Promise<void> {
+  const theirs = await api.graph(store.getState().name);
+  store.getState().takeOver(theirs.revision);
+}
+
+/** Take what is on the server; the draft can be had back with Undo. */
+async function openTheirs(store: GraphStore): Promise<void> {
+  const theirs = await api.graph(store.getState().name);
+  store.getState().replace(readDocument(theirs.graph));
+  store.getState().takeOver(theirs.revision);
 }
