@@ -58,6 +58,7 @@ from codefy_protocol.frames import (
     RunFinished,
     RunRecord,
     RunStarted,
+    Welcome,
 )
 from codefy_protocol.reasons import SEQUENCE_GAP, WORKER_GONE
 from codefy_protocol.version import PROTOCOL_VERSION
@@ -67,6 +68,10 @@ Key = tuple[str, int]
 
 MAX_STEPS = 30_000
 """A schedule of this size takes a few thousand."""
+
+
+STOPPING_S = 20.0
+"""Delays of both directions, a commit and the child's own time to stop."""
 
 
 class Broken(AssertionError):
@@ -116,6 +121,8 @@ class Row:
     records: list[tuple[int, bytes]] = field(default_factory=list)
     warnings: list[Any] = field(default_factory=list)
     cancel_requested: bool = False
+    unwanted_since: float | None = None
+    """When it was cancelled or ended here."""
     ended_by: str = ""
     """``report`` or the code of a give-up."""
     late_results: list[tuple[int, bytes]] = field(default_factory=list)
@@ -370,6 +377,7 @@ class Agent:
         self.wire: Wire | None = None
         self.children: dict[Key, int] = {}
         """Records that the child still has to write."""
+        self.welcome_at = 0.0
         self.life = 0
         self._writing = False
         self._tick_at: float | None = None
@@ -455,6 +463,8 @@ class Agent:
         if self.session is None or wire is not self.wire:
             return
         self.world.say("agent gets", frames)
+        if any(isinstance(frame, Welcome) for frame in frames):
+            self.welcome_at = self.world.now
         self.act(self.session.frames_received(frames, self.world.now))
 
     def on_closed(self, wire: Wire) -> None:
@@ -583,6 +593,7 @@ class Agent:
         def step() -> None:
             if key not in self.children:
                 return
+            self._check_wanted(key)
             self.children[key] -= 1
             if self.children[key] <= 0:
                 self._end(key, "succeeded")
@@ -592,6 +603,18 @@ class Agent:
             self._next_record(key)
 
         self.world.at(self.world.dice.expovariate(1.0), self._alive(step))
+
+    def _check_wanted(self, key: Key) -> None:
+        """A run that was cancelled, or that has ended at the control plane, stops once the two can talk."""
+        since = self.world.rows[key].unwanted_since
+        wire = self.wire
+        assert self.session is not None
+        if since is None or wire is None or wire.cut or not all(wire.open_at.values()):
+            return
+        if self.session.state is not ConnectionState.LIVE:
+            return
+        if self.world.now - max(since, self.welcome_at) > STOPPING_S:
+            self.world.fail(f"{key} goes on although nobody wants it")
 
     def _end(self, key: Key, status: str) -> None:
         if self.children.pop(key, None) is not None:
@@ -696,6 +719,8 @@ class Control:
             return
         row = self.world.dice.choice(live)
         row.cancel_requested = True
+        if row.unwanted_since is None:
+            row.unwanted_since = self.world.now
         self.world.say(f"cancel {row.key}")
         self.act(self.session.cancel(row.key, self.world.now))
 
@@ -863,6 +888,8 @@ class Control:
             self.world.fail(f"{key} ends twice")
         self._apply(row, items)
         row.status, row.ended_by = status, by
+        if row.unwanted_since is None:
+            row.unwanted_since = self.world.now
         if seq is not None:
             row.recorded_seq = seq
         self.world.say(f"end {key} {status} by {by}")
