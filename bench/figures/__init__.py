@@ -1,8 +1,11 @@
 """The figures by group."""
 
-from bench.figures import training
+from bench.figures import agent, events, start, training
 from bench.measure import Measure
 
 FIGURES: dict[str, Measure] = {
+    "agent": agent.measure,
+    "start": start.measure,
+    "events": events.measure,
     "training": training.measure,
 }
