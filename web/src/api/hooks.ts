@@ -120,12 +120,21 @@ export function useRuns(status: string | null = null, limit = 50) {
   });
 }
 
-export function useRun(runId: string) {
-  return useQuery({ queryKey: keys.run(runId), queryFn: ({ signal }) => api.run(runId, signal) });
+/** One run. While `there` is false, nothing is asked: it is being deleted. */
+export function useRun(runId: string, there = true) {
+  return useQuery({
+    queryKey: keys.run(runId),
+    queryFn: ({ signal }) => api.run(runId, signal),
+    enabled: there,
+  });
 }
 
-export function useArtifacts(runId: string) {
-  return useQuery({ queryKey: keys.artifacts(runId), queryFn: ({ signal }) => api.artifacts(runId, signal) });
+export function useArtifacts(runId: string, there = true) {
+  return useQuery({
+    queryKey: keys.artifacts(runId),
+    queryFn: ({ signal }) => api.artifacts(runId, signal),
+    enabled: there,
+  });
 }
 
 export function useWorkers() {

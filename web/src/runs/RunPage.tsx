@@ -47,11 +47,14 @@ type TabId = (typeof TABS)[number];
 export default function RunPage({ runId, tab }: { runId: string; tab?: string | undefined }) {
   const { t } = useTranslation("runs");
   const word = useReason();
-  const query = useRun(runId);
+  const [removing, setRemoving] = useState(false);
+  const query = useRun(runId, !removing);
   const live = useLiveRun(runId);
   if (query.data) {
     const known = TABS.find((id) => id === tab) ?? "overview";
-    return <Run run={query.data} live={live} tab={known} key={runId} />;
+    return (
+      <Run run={query.data} live={live} tab={known} there={!removing} onRemoving={setRemoving} key={runId} />
+    );
   }
   if (query.isPending) {
     return (
@@ -94,15 +97,18 @@ interface RunProps {
   run: RunDetail;
   live: LiveRun | undefined;
   tab: TabId;
+  /** False while the run is being deleted: what is shown stays, and nothing is asked of the server. */
+  there: boolean;
+  onRemoving: (removing: boolean) => void;
 }
 
-function Run({ run, live, tab }: RunProps) {
+function Run({ run, live, tab, there, onRemoving }: RunProps) {
   const { t } = useTranslation("runs");
   const format = useFormat();
   const [, navigate] = useLocation();
   const running = isLive(run);
   const now = useNow(running);
-  const artifacts = useArtifacts(run.run_id).data?.artifacts ?? [];
+  const artifacts = useArtifacts(run.run_id, there).data?.artifacts ?? [];
   const names = useMemo(() => nodeNames(run.graph), [run.graph]);
   const nameOf = (nodeId: string) => names.get(nodeId) ?? nodeId;
   const tabs = [
@@ -114,7 +120,7 @@ function Run({ run, live, tab }: RunProps) {
   ];
   return (
     <main className="page run-page">
-      <Head run={run} />
+      <Head run={run} onRemoving={onRemoving} />
       <Facts run={run} live={live} now={now} artifacts={artifacts.length} bytes={totalSize(artifacts)} />
       <Timeline run={run} live={live} nameOf={nameOf} now={now} />
       <Tabs
@@ -160,7 +166,7 @@ const TONE: Record<StateName, string> = {
   interrupted: "warn",
 };
 
-function Head({ run }: { run: RunDetail }) {
+function Head({ run, onRemoving }: { run: RunDetail; onRemoving: (removing: boolean) => void }) {
   const { t } = useTranslation("runs");
   const word = useReason();
   const state = stateOf(run.status);
@@ -271,15 +277,20 @@ function Head({ run }: { run: RunDetail }) {
             <Button
               kind="danger"
               isDisabled={remove.isPending}
-              onPress={() =>
+              onPress={() => {
+                onRemoving(true);
                 remove.mutate(run.run_id, {
                   onSuccess: () => {
-                    client.removeQueries({ queryKey: keys.run(run.run_id) });
                     navigate("/runs");
+                    client.removeQueries({ queryKey: keys.run(run.run_id) });
+                    client.removeQueries({ queryKey: keys.artifacts(run.run_id) });
                   },
-                  onError: () => setDeleting(false),
-                })
-              }
+                  onError: () => {
+                    onRemoving(false);
+                    setDeleting(false);
+                  },
+                });
+              }}
             >
               {t("delete")}
             </Button>
