@@ -275,6 +275,7 @@ class LiveWatcher(TextWatcher):
             self._bars[progress.node_id],
             completed=progress.fraction or 0.0,
             detail="  ".join(part for part in parts if part),
+            refresh=True,
         )
 
 
