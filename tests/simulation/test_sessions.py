@@ -7,9 +7,8 @@ import os
 import pytest
 from simulated_world import Plan, World
 
-SCHEDULES = int(os.environ.get("CODEFY_SIM_SCHEDULES", "400"))
+SCHEDULES = int(os.environ.get("CODEFY_SIM_SCHEDULES", "600"))
 ONE_SEED = os.environ.get("CODEFY_SIM_SEED")
-BLOCKS = 8
 
 PLANS = {
     "calm": Plan(cut_rate=0, agent_crash_rate=0, control_crash_rate=0, cancel_rate=0, late_tick=0),
