@@ -317,6 +317,8 @@ export class Plot {
     const size = 3.5 * ratio;
     ctx.save();
     ctx.lineWidth = 1.5 * ratio;
+    // The dashes of the line that was drawn last are still set.
+    ctx.setLineDash([]);
     for (const { line, crosses } of this.#lines) {
       ctx.strokeStyle = this.#color(line);
       ctx.beginPath();
@@ -324,7 +326,7 @@ export class Plot {
       for (const value of crosses) {
         const x = u.valToPos(value, "x", true);
         // Crosses on top of each other are one cross.
-        if (x - last < size) continue;
+        if (x - last < size * 2.5) continue;
         last = x;
         ctx.moveTo(x - size, y - size);
         ctx.lineTo(x + size, y + size);
@@ -383,7 +385,8 @@ export class Plot {
     for (let i = ys.length - 1; i >= 0; i--) {
       const x = xs[i] as number;
       if (x < from) return -1;
-      if (x <= to && Number.isFinite(ys[i] as number)) return i;
+      const y = ys[i] as number;
+      if (x <= to && Number.isFinite(y) && (y > 0 || this.#settings.scale === "linear")) return i;
     }
     return -1;
   }
