@@ -203,7 +203,8 @@ NO_HEARTBEAT = register("no_heartbeat", "Nothing was heard from {worker} for {se
 CONNECTION_CLOSED = register("connection_closed", "The connection to {worker} was closed.")
 CONNECTION_REPLACED = register("connection_replaced", "A newer connection of {worker} took over.")
 NO_RECONNECT_AFTER_RESTART = register(
-    "no_reconnect_after_restart", "{worker} did not come back within {seconds} s after the server was restarted."
+    "no_reconnect_after_restart",
+    "{worker} did not come back within {seconds} s after the server was restarted.",
 )
 WORKER_RECONNECTED = register("worker_reconnected", "{worker} is connected again.")
 WORKER_GONE = register("worker_gone", "{worker} did not come back within {seconds} s.")

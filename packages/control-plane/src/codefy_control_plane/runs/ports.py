@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
-
 from codefy_control_plane.runs.recorder import AttemptRecorder
 from codefy_control_plane.scheduling.model import Placement, WorkerView
+from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 
 
 class RunExecutor(Protocol):
