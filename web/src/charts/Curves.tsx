@@ -1,14 +1,17 @@
 import type { TFunction } from "i18next";
-import { useId, useMemo, useState } from "react";
+import { lazy, Suspense, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeProgress, Series } from "../api";
 import { Button } from "../ui/Button";
 import { Segmented } from "../ui/Segmented";
 import { Slider } from "../ui/Slider";
-import { Chart } from "./Chart";
+import "./charts.css";
 import { axesFor, curvesOf, type XAxis } from "./curves";
 import { clockText, tickText } from "./format";
 import type { ScaleKind } from "./scales";
+
+// The plotting library comes when there is something to plot.
+const Chart = lazy(async () => ({ default: (await import("./Chart")).Chart }));
 
 export interface CurveView {
   scale: ScaleKind;
@@ -99,19 +102,21 @@ export function Curves({
   return (
     <>
       <div className={`curve-grid ${all ? "all" : ""} ${className}`}>
-        {curves.map((curve) => (
-          <Chart
-            key={curve.name}
-            title={metricLabel(t, curve.name)}
-            lines={curve.lines}
-            scale={view.scale}
-            smoothing={view.smoothing}
-            xName={t(`at.${axis}`)}
-            xText={axis === "time" ? clockText : tickText}
-            xEnd={endOf(axis, progress)}
-            syncKey={syncKey}
-          />
-        ))}
+        <Suspense>
+          {curves.map((curve) => (
+            <Chart
+              key={curve.name}
+              title={metricLabel(t, curve.name)}
+              lines={curve.lines}
+              scale={view.scale}
+              smoothing={view.smoothing}
+              xName={t(`at.${axis}`)}
+              xText={axis === "time" ? clockText : tickText}
+              xEnd={endOf(axis, progress)}
+              syncKey={syncKey}
+            />
+          ))}
+        </Suspense>
       </div>
       {folded && (
         <Button

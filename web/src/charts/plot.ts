@@ -170,12 +170,14 @@ export class Plot {
   }
 
   #labelRoom(): number {
-    const longest = Math.max(0, ...this.#lines.map((drawn) => this.#endText(drawn).length));
+    const longest = Math.max(
+      0,
+      ...this.#lines.map((drawn) => this.#endText(drawn, lastFinite(drawn.main.ys)).length),
+    );
     return Math.min(this.#width * 0.4, 14 + longest * 6.6);
   }
 
-  #endText(drawn: DrawnLine): string {
-    const at = lastFinite(drawn.main.ys);
+  #endText(drawn: DrawnLine, at: number): string {
     const value = at < 0 ? "" : metricText(drawn.main.ys[at] as number).replace(/^(−?)0\./, "$1.");
     return [drawn.line.label, value].filter(Boolean).join(" ");
   }
@@ -347,7 +349,7 @@ export class Plot {
       if (at < 0) return [];
       const x = u.valToPos(drawn.main.xs[at] as number, "x", true);
       const y = u.valToPos(drawn.main.ys[at] as number, "y", true);
-      return Number.isFinite(y) ? [{ drawn, x, y }] : [];
+      return Number.isFinite(y) ? [{ drawn, at, x, y }] : [];
     });
     const top = u.bbox.top + 5 * ratio;
     const bottom = u.bbox.top + u.bbox.height - 5 * ratio;
@@ -361,19 +363,19 @@ export class Plot {
     ctx.font = `500 ${11 * ratio}px ${palette.font}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
-    ends.forEach(({ drawn, x, y }, i) => {
+    ends.forEach(({ drawn, at, x, y }, i) => {
       ctx.fillStyle = this.#color(drawn.line);
       ctx.beginPath();
       ctx.arc(x, y, 2.5 * ratio, 0, 2 * Math.PI);
       ctx.fill();
-      const text = this.#endText(drawn);
-      const at = places[i] as number;
+      const text = this.#endText(drawn, at);
+      const height = places[i] as number;
       ctx.lineWidth = 3 * ratio;
       ctx.lineJoin = "round";
       ctx.strokeStyle = palette.ground;
-      ctx.strokeText(text, x + 7 * ratio, at);
+      ctx.strokeText(text, x + 7 * ratio, height);
       ctx.fillStyle = palette.ink;
-      ctx.fillText(text, x + 7 * ratio, at);
+      ctx.fillText(text, x + 7 * ratio, height);
     });
     ctx.restore();
   }
