@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from codefy_control_plane.testing import ControlPlane
 
 ROOT = Path(__file__).parents[2]
-SHOTS = ROOT / "test-results" / "web"
+SHOTS = ROOT / "web" / "test-results"
 
 # Software rendering on a busy machine: what a person would wait for may take its time here.
 PATIENCE_MS = 60_000

@@ -1,5 +1,6 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
+import { I18nProvider } from "react-aria-components/I18nProvider";
 import { useTranslation } from "react-i18next";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { buttonClass } from "../ui/Button";
@@ -16,41 +17,44 @@ const SettingsPage = lazy(() => import("../settings/SettingsPage"));
 
 export function App() {
   const [path] = useLocation();
+  const { i18n } = useTranslation();
   return (
     <QueryClientProvider client={queryClient}>
-      <div className="app">
-        <Rail />
-        <div className="app-main">
-          <Boundary key={path.split("/")[1]}>
-            <Suspense fallback={<Loading />}>
-              <Switch>
-                <Route path="/" component={HomePage} />
-                <Route path="/graphs">
-                  <CanvasPage />
-                </Route>
-                <Route path="/graphs/:name">
-                  {({ name }) => <CanvasPage name={decodeURIComponent(name)} />}
-                </Route>
-                <Route path="/runs" component={RunsPage} />
-                <Route path="/runs/:id/:tab?">
-                  {(params) => <RunPage runId={params.id} tab={params.tab} />}
-                </Route>
-                <Route path="/workers" component={WorkersPage} />
-                <Route path="/sweeps">
-                  <Message title="sweepsTitle" text="sweepsText" to="/graphs" action="goCanvas" />
-                </Route>
-                <Route path="/settings" component={SettingsPage} />
-                <Route path="/index.html">
-                  <Redirect to="/" />
-                </Route>
-                <Route>
-                  <Message title="notFoundTitle" text="notFoundText" to="/" action="goHome" />
-                </Route>
-              </Switch>
-            </Suspense>
-          </Boundary>
+      <I18nProvider locale={i18n.language === "zh-Hant" ? "zh-TW" : "en-US"}>
+        <div className="app">
+          <Rail />
+          <div className="app-main">
+            <Boundary key={path.split("/")[1]}>
+              <Suspense fallback={<Loading />}>
+                <Switch>
+                  <Route path="/" component={HomePage} />
+                  <Route path="/graphs">
+                    <CanvasPage />
+                  </Route>
+                  <Route path="/graphs/:name">
+                    {({ name }) => <CanvasPage name={decodeURIComponent(name)} />}
+                  </Route>
+                  <Route path="/runs" component={RunsPage} />
+                  <Route path="/runs/:id/:tab?">
+                    {(params) => <RunPage runId={params.id} tab={params.tab} />}
+                  </Route>
+                  <Route path="/workers" component={WorkersPage} />
+                  <Route path="/sweeps">
+                    <Message title="sweepsTitle" text="sweepsText" to="/graphs" action="goCanvas" />
+                  </Route>
+                  <Route path="/settings" component={SettingsPage} />
+                  <Route path="/index.html">
+                    <Redirect to="/" />
+                  </Route>
+                  <Route>
+                    <Message title="notFoundTitle" text="notFoundText" to="/" action="goHome" />
+                  </Route>
+                </Switch>
+              </Suspense>
+            </Boundary>
+          </div>
         </div>
-      </div>
+      </I18nProvider>
     </QueryClientProvider>
   );
 }

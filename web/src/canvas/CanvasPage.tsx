@@ -1,27 +1,30 @@
 import { ReactFlowProvider } from "@xyflow/react";
-import { useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
 import { Button } from "../ui/Button";
 import "./canvas.css";
 import { Dock } from "./dock/Dock";
-import { KeysDialog } from "./KeysDialog";
-import { Library } from "./Library";
 import { catalogOf } from "./model/catalog";
 import { NotAGraph } from "./model/document";
 import { Notice } from "./Notice";
 import { NodePanel } from "./panel/NodePanel";
-import { QueueDialog } from "./QueueDialog";
 import { Stage } from "./Stage";
 import { Strip } from "./Strip";
 import { type Editor, EditorContext } from "./store/editor";
 import type { GraphStore } from "./store/graph-store";
 import { openGraph } from "./store/open-graphs";
 import { RunProvider, useFollowedRun } from "./store/run-view";
+import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { TopBar } from "./TopBar";
 import { useShortcuts } from "./use-shortcuts";
+
+// What opens only when someone asks for it comes when it is asked for.
+const KeysDialog = lazy(() => import("./KeysDialog"));
+const Library = lazy(() => import("./Library"));
+const QueueDialog = lazy(() => import("./QueueDialog"));
 
 export default function CanvasPage({ name }: { name?: string }) {
   return name === undefined ? <LastGraph /> : <OpenGraph key={name} name={name} />;
@@ -84,6 +87,8 @@ function OpenGraph({ name }: { name: string }) {
 function Workspace({ name }: { editor: Editor; name: string }) {
   const run = useFollowedRun();
   const libraryOpen = useView((state) => state.libraryOpen);
+  const queueOpen = useStageUi((state) => state.queueOpen);
+  const keysOpen = useStageUi((state) => state.keysOpen);
   useEffect(() => {
     const before = document.title;
     document.title = `${name} · Codefy`;
@@ -96,7 +101,11 @@ function Workspace({ name }: { editor: Editor; name: string }) {
       <Shortcuts />
       <TopBar name={name} />
       <div className="work">
-        {libraryOpen && <Library />}
+        {libraryOpen && (
+          <Suspense>
+            <Library />
+          </Suspense>
+        )}
         <div className="work-middle">
           <Notice />
           <Stage name={name} />
@@ -105,8 +114,10 @@ function Workspace({ name }: { editor: Editor; name: string }) {
         </div>
         <NodePanel />
       </div>
-      <QueueDialog />
-      <KeysDialog />
+      <Suspense>
+        {queueOpen && <QueueDialog />}
+        {keysOpen && <KeysDialog />}
+      </Suspense>
     </RunProvider>
   );
 }

@@ -41,7 +41,7 @@ export default locale(
     whereYouAre: "Where you are",
     emptyTitle: "An empty canvas",
     emptyText: "Press / or double click to add a node, or begin with one that works.",
-    openExample: "Open {{title}}",
+    openExample: "Open “{{title}}”",
     refusal: {
       unknownPort: "This port is not known here.",
       wrongType: "{{title}} takes {{takes}} at {{port}}; this wire gives {{gives}}.",
@@ -160,7 +160,6 @@ export default locale(
     fact: {
       step: "step",
       trainLoss: "train loss",
-      valLoss: "val loss",
       valAccuracy: "val accuracy",
       testAccuracy: "test accuracy",
       best: "best",
@@ -272,7 +271,7 @@ export default locale(
     whereYouAre: "目前位置",
     emptyTitle: "空白畫布",
     emptyText: "按 / 或在空白處按兩下以新增節點，或從可執行的範例開始。",
-    openExample: "開啟 {{title}}",
+    openExample: "開啟「{{title}}」",
     refusal: {
       unknownPort: "這裡不認得這個連接埠。",
       wrongType: "{{title}} 的 {{port}} 接受 {{takes}}，這條線提供 {{gives}}。",
@@ -383,7 +382,6 @@ export default locale(
     fact: {
       step: "步",
       trainLoss: "訓練損失",
-      valLoss: "驗證損失",
       valAccuracy: "驗證準確率",
       testAccuracy: "測試準確率",
       best: "最佳",

@@ -15,6 +15,7 @@ interface Props {
 
 export function CurvesTab({ run, series, view }: Props) {
   const { t } = useTranslation("canvas");
+  const progress = useLive(run?.active === true ? run.runId : null, (live) => live?.progress ?? null);
   if (run === null) return <p className="dock-empty">{t("curvesNoRun")}</p>;
   return (
     <div className="dock-curves">
@@ -22,7 +23,7 @@ export function CurvesTab({ run, series, view }: Props) {
         {series.length === 0 ? (
           <p className="dock-empty">{t(run.active ? "curvesNotYet" : "curvesNone")}</p>
         ) : (
-          <Curves series={series} startedAt={run.startedAt} view={view} most={2} />
+          <Curves series={series} startedAt={run.startedAt} view={view} most={2} progress={progress} />
         )}
       </div>
       <Facts run={run} series={series} />
@@ -59,7 +60,6 @@ function Facts({ run, series }: { run: RunView; series: readonly Series[] }) {
   };
   if (step !== undefined) rows.push([t("fact.step"), countText(step)]);
   add(t("fact.trainLoss"), last(series, "train_loss") ?? last(series, "loss"));
-  add(t("fact.valLoss"), last(series, "val_loss"));
   add(t("fact.valAccuracy"), last(series, "val_accuracy"));
   if (top !== null) rows.push([t("fact.best"), metricText(top.value), t("fact.epoch", { epoch: top.epoch })]);
   add(t("fact.testAccuracy"), last(series, "test_accuracy"));

@@ -119,13 +119,12 @@ function DockTabs({ open, run, log, artifacts }: DockTabsProps) {
     >
       {open && tab === "curves" && <CurvesTab run={run} series={series} view={view} />}
       {open && tab === "console" && <Console run={run} log={log} />}
-      {open && tab === "outputs" && (
+      {open && tab === "outputs" && (run === null || artifacts.length === 0) && (
+        <p className="dock-empty">{t(run === null ? "outputsNoRun" : "noFiles")}</p>
+      )}
+      {open && tab === "outputs" && run !== null && artifacts.length > 0 && (
         <div className="dock-outputs">
-          {run === null || artifacts.length === 0 ? (
-            <p className="dock-empty">{t(run === null ? "outputsNoRun" : "noFiles")}</p>
-          ) : (
-            <ArtifactList runId={run.runId} artifacts={artifacts} />
-          )}
+          <ArtifactList runId={run.runId} artifacts={artifacts} />
         </div>
       )}
       {open && tab === "problems" && <Problems />}

@@ -4,7 +4,7 @@ import { Markdown } from "../../ui/Markdown";
 import { PortShape } from "../PortShape";
 
 /** The documentation that the node's author wrote, and what its ports take and give. */
-export function Help({ definition }: { definition: NodeDefinition | undefined }) {
+export default function Help({ definition }: { definition: NodeDefinition | undefined }) {
   const { t } = useTranslation("canvas");
   if (definition === undefined) return <p className="panel-empty">{t("noHelp")}</p>;
   return (

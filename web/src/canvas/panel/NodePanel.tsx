@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { useLive } from "../../api";
 import { Button, IconButton } from "../../ui/Button";
@@ -13,9 +13,10 @@ import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
 import { type PanelTab, useView } from "../store/view";
 import { useWords } from "../words";
-import { Help } from "./Help";
 import { Outputs } from "./Outputs";
 import { Parameters } from "./Parameters";
+
+const Help = lazy(() => import("./Help"));
 
 /** Everything about the one selected node. */
 export function NodePanel() {
@@ -100,7 +101,11 @@ function Panel({ node }: { node: GraphNode }) {
       >
         {tab === "parameters" && <Parameters node={node} definition={definition} />}
         {tab === "outputs" && <Outputs node={node} definition={definition} />}
-        {tab === "help" && <Help definition={definition} />}
+        {tab === "help" && (
+          <Suspense>
+            <Help definition={definition} />
+          </Suspense>
+        )}
       </Tabs>
       <div className="panel-foot">
         {subgraph !== null && (
