@@ -232,6 +232,8 @@ export default locale(
     reasonShort: {
       input_missing: "{{port}} is not connected",
       unknown_node_type: "not installed here",
+      node_failed: "{{detail}}",
+      out_of_memory: "out of memory on {{device}}",
     } as Record<string, string>,
   },
   {
@@ -449,6 +451,8 @@ export default locale(
     reasonShort: {
       input_missing: "{{port}} 未連接",
       unknown_node_type: "此處未安裝",
+      node_failed: "{{detail}}",
+      out_of_memory: "{{device}} 記憶體不足",
     } as Record<string, string>,
   },
 );
