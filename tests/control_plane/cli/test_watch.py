@@ -58,7 +58,11 @@ def told(watcher_type: type[LineWatcher | LiveWatcher]) -> str:
     file = io.StringIO()
     watcher = watcher_type(Console(file=file, width=100, force_terminal=watcher_type is LiveWatcher))
     watcher.show(
-        WatchedMetrics(run_id="r", metrics_cursor=1, points=[StoredMetric(name="loss", value=0.25, step=1)])
+        WatchedMetrics(
+            run_id="r",
+            metrics_cursor=1,
+            points=[StoredMetric(name="loss", value=0.25, step=1, node_id="train")],
+        )
     )
     watcher.show(RUN)
     watcher.close()
@@ -68,7 +72,7 @@ def told(watcher_type: type[LineWatcher | LiveWatcher]) -> str:
 def test_plain_lines_say_each_node_and_each_epoch_once() -> None:
     lines = told(LineWatcher).splitlines()
     assert lines == [
-        "started",
+        "started; the first node follows when torch is loaded",
         "  train  running",
         "  train  epoch 1 of 2  10 %  loss 0.25  39 s left",
         "warning: The loss is NaN at step 3.",
