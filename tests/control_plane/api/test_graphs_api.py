@@ -6,6 +6,9 @@ import json
 
 import httpx
 
+from codefy_control_plane.settings import Settings
+from codefy_protocol import __version__
+
 VALID = {
     "format_version": 1,
     "name": "wine",
@@ -106,3 +109,18 @@ async def test_workers_and_devices(client: httpx.AsyncClient) -> None:
     for action in ("drain", "undrain"):
         response = await client.post(f"/api/workers/nobody/{action}")
         assert (response.status_code, response.json()["code"]) == (404, "unknown_worker")
+
+
+async def test_the_server_says_where_the_token_is_but_not_the_token(
+    client: httpx.AsyncClient, stranger: httpx.AsyncClient, settings: Settings
+) -> None:
+    response = await client.get("/api/system/server")
+    assert response.json() == {
+        "version": __version__,
+        "data_dir": str(settings.data_dir.absolute()),
+        "token_file": str(settings.data_dir.absolute() / "session-token"),
+    }
+    token = settings.token_path.read_text("utf-8").strip()
+    assert token not in response.text
+    refused = await stranger.get("/api/system/server")
+    assert (refused.status_code, refused.json()["code"]) == (401, "token_required")
