@@ -13,6 +13,7 @@ import { connection } from "./connection";
 import { liveRuns, useLive } from "./live";
 import type { LiveRun } from "./live-run";
 import { EMPTY_LOG, LogBuffer, type LogView } from "./log";
+import { useAwaySince } from "./presence";
 import type { ConnectionState } from "./socket";
 
 export const keys = {
@@ -28,6 +29,7 @@ export const keys = {
   sparkline: (runId: string) => ["runs", "sparkline", runId] as const,
   workers: ["workers"] as const,
   health: ["health"] as const,
+  server: ["server"] as const,
 };
 
 /** One per page. Answers of 4xx are not asked for again: nothing would change. */
@@ -53,6 +55,12 @@ export function useConnectionState(): ConnectionState {
     (listener) => connection().onState(listener),
     () => connection().state,
   );
+}
+
+/** Whether nothing can be sent right now: the server does not answer, or the socket waits for its next try. */
+export function useDisconnected(): boolean {
+  const away = useAwaySince() !== null;
+  return useConnectionState() === "waiting" || away;
 }
 
 /** Refresh runs and workers whenever some run changed. Mount it once, in the shell. */
@@ -106,6 +114,15 @@ export function useHealth() {
     queryKey: keys.health,
     queryFn: ({ signal }) => api.health(signal),
     staleTime: 60_000,
+  });
+}
+
+/** Where the server keeps its data. */
+export function useServerInfo() {
+  return useQuery({
+    queryKey: keys.server,
+    queryFn: ({ signal }) => api.server(signal),
+    staleTime: Number.POSITIVE_INFINITY,
   });
 }
 

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
+import { useReason } from "../i18n/reasons";
 import { Button } from "../ui/Button";
 import "./canvas.css";
 import { Dock } from "./dock/Dock";
@@ -138,14 +139,17 @@ function Waiting() {
 
 function NotOpened({ problem, onRetry }: { problem: unknown; onRetry: () => void }) {
   const { t } = useTranslation("canvas");
+  const word = useReason();
   const text =
     problem instanceof NotAGraph
       ? t("notAGraph", { at: problem.at })
       : problem instanceof ApiProblem && problem.code === "unreachable"
         ? t("unreachable")
-        : problem instanceof Error
-          ? problem.message
-          : String(problem);
+        : problem instanceof ApiProblem
+          ? word(problem)
+          : problem instanceof Error
+            ? problem.message
+            : String(problem);
   return (
     <main className="app-empty">
       <div className="empty" role="alert">

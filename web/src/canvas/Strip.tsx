@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { api, useConnectionState, useLive, useWorkers } from "../api";
+import { api, useAwaySince, useConnectionState, useLive, useWorkers } from "../api";
+import { useFormat } from "../i18n/format";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { countText } from "./format";
@@ -52,7 +53,7 @@ export function Strip() {
       </button>
       <span className="grow" />
       <Connection />
-      <Fleet />
+      <Machines />
     </footer>
   );
 }
@@ -104,20 +105,27 @@ function Saved() {
 function Connection() {
   const { t } = useTranslation("canvas");
   const state = useConnectionState();
-  if (state !== "waiting") return null;
+  const run = useRunView();
+  const away = useAwaySince() !== null;
+  if (state !== "waiting" && !away) return null;
+  const words = run?.active !== true ? "connectionLost" : away ? "connectionLostAway" : "connectionLostLive";
   return (
     <span className="strip-item" role="status">
       <span className="warn">
         <Icon name="disconnected" size={14} />
       </span>
-      {t("connectionLost")}
+      {t(words)}
     </span>
   );
 }
 
-function Fleet() {
+/** How busy this server and its workers are, as far as is known. */
+function Machines() {
   const { t } = useTranslation("canvas");
+  const format = useFormat();
   const { data } = useWorkers();
+  const run = useRunView();
+  const away = useAwaySince();
   if (data === undefined) return null;
   const count = (own: boolean) => {
     let used = 0;
@@ -131,11 +139,18 @@ function Fleet() {
     }
     return { used, limit };
   };
-  const fleet = count(false);
+  const workers = count(false);
+  // The canvas runs beside the slots, which are those of the queue.
+  const here = run?.active === true && run.row?.lane === "interactive";
+  const parts = [t(here ? "serverCanvasSlots" : "serverSlots", count(true))];
+  if (workers.limit > 0) parts.push(t("workerSlots", workers));
   return (
     <>
-      <span>{t("serverSlots", count(true))}</span>
-      {fleet.limit > 0 && <span>{t("fleetSlots", fleet)}</span>}
+      {parts.map((part) => (
+        <span key={part} className={away === null ? "" : "ink-3"}>
+          {away === null ? part : t("asOf", { what: part, time: format.time(away) })}
+        </span>
+      ))}
     </>
   );
 }

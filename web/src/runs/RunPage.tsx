@@ -10,6 +10,7 @@ import {
   type LiveRun,
   type RunDetail,
   useArtifacts,
+  useAwaySince,
   useCancelRun,
   useFleetMutation,
   useLiveRun,
@@ -107,7 +108,9 @@ function Run({ run, live, tab, there, onRemoving }: RunProps) {
   const format = useFormat();
   const [, navigate] = useLocation();
   const running = isLive(run);
-  const now = useNow(running);
+  const away = useAwaySince() !== null;
+  // Nothing is known to go on while the server does not answer.
+  const now = useNow(running && !away);
   const artifacts = useArtifacts(run.run_id, there).data?.artifacts ?? [];
   const names = useMemo(() => nodeNames(run.graph), [run.graph]);
   const nameOf = (nodeId: string) => names.get(nodeId) ?? nodeId;

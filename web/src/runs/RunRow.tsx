@@ -1,6 +1,6 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
-import { asProgress, type RunSummary, useCancelRun, useDrainWorker } from "../api";
+import { asProgress, type RunSummary, useAwaySince, useCancelRun, useDrainWorker } from "../api";
 import { metricText } from "../charts/format";
 import { Sparkline } from "../charts/Sparkline";
 import { useFormat } from "../i18n/format";
@@ -76,7 +76,8 @@ export function RunRow({ run, index }: Props) {
 
 function Took({ run }: { run: RunSummary }) {
   const format = useFormat();
-  const now = useNow(isLive(run) && run.started_at != null);
+  const away = useAwaySince() !== null;
+  const now = useNow(!away && isLive(run) && run.started_at != null);
   const seconds = tookSeconds(run, now);
   return seconds === null ? null : format.duration(isLive(run) ? Math.round(seconds) : seconds);
 }
