@@ -1,4 +1,5 @@
 // What the rest of the page uses of the API.
+export { type BestEpoch, bestEpoch } from "./best";
 export * from "./client";
 export { connection } from "./connection";
 export * from "./events";

@@ -54,6 +54,7 @@ export default function QueueDialog() {
           queueOpen: false,
           notice: {
             tone: "live",
+            queued: { runId: run.run_id, since: Date.now() },
             text: t("queued", { number: run.number }),
             detail:
               run.queue_position === null

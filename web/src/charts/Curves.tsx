@@ -141,9 +141,12 @@ export function Curves({
   );
 }
 
+const PLAN_FROM = 0.25;
+
 /** Where the axis will end, as far as the node that trains says so. */
-function endOf(axis: XAxis, progress: NodeProgress | null): number | undefined {
-  if (progress === null || progress.fraction >= 1) return undefined;
+export function endOf(axis: XAxis, progress: NodeProgress | null): number | undefined {
+  // Early in a long run the planned range would press what is there into the left edge.
+  if (progress === null || progress.fraction >= 1 || progress.fraction < PLAN_FROM) return undefined;
   if (axis === "epoch") return progress.epochs ?? undefined;
   return axis === "step" && progress.unit === "steps" ? (progress.total ?? undefined) : undefined;
 }

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { metricText, tickText } from "./format";
 import { ascending, decimated, lastFinite, nearest, type Points, type Prepared, smoothed } from "./line-data";
-import type { Palette } from "./palette";
+import { type Palette, readable } from "./palette";
 import { extent, linearTicks, logTicks, padded, type ScaleKind, spread } from "./scales";
 
 export interface ChartLine {
@@ -374,7 +374,7 @@ export class Plot {
       ctx.lineJoin = "round";
       ctx.strokeStyle = palette.ground;
       ctx.strokeText(text, x + 7 * ratio, height);
-      ctx.fillStyle = palette.ink;
+      ctx.fillStyle = readable(this.#color(drawn.line), palette.ground, palette.ink);
       ctx.fillText(text, x + 7 * ratio, height);
     });
     ctx.restore();

@@ -6,12 +6,13 @@ import {
   ApiProblem,
   api,
   asProgress,
+  bestEpoch,
   keys,
   type LiveRun,
   type RunDetail,
+  type StoredArtifact,
   useArtifacts,
   useAwaySince,
-  useCancelRun,
   useFleetMutation,
   useLiveRun,
   useRun,
@@ -41,6 +42,7 @@ import { Live } from "./RunsPage";
 import { isLive } from "./run-list";
 import { metricName, progressText, stateOf, tookSeconds, whereOf } from "./run-words";
 import { Timeline } from "./Timeline";
+import { useCancel } from "./use-cancel";
 
 const TABS = ["overview", "console", "events", "artifacts", "environment"] as const;
 type TabId = (typeof TABS)[number];
@@ -124,7 +126,7 @@ function Run({ run, live, tab, there, onRemoving }: RunProps) {
   return (
     <main className="page run-page">
       <Head run={run} onRemoving={onRemoving} />
-      <Facts run={run} live={live} now={now} artifacts={artifacts.length} bytes={totalSize(artifacts)} />
+      <Facts run={run} live={live} now={now} artifacts={artifacts} />
       <Timeline run={run} live={live} nameOf={nameOf} now={now} />
       <Tabs
         label={t("tabs.label")}
@@ -175,7 +177,7 @@ function Head({ run, onRemoving }: { run: RunDetail; onRemoving: (removing: bool
   const state = stateOf(run.status);
   const [, navigate] = useLocation();
   const [deleting, setDeleting] = useState(false);
-  const cancel = useCancelRun();
+  const cancel = useCancel(run);
   const client = useQueryClient();
   const rerun = useFleetMutation(() =>
     api.submitRun({ graph: run.graph, options: { ...run.options, lane: "queued" }, name: run.name }),
@@ -224,8 +226,8 @@ function Head({ run, onRemoving }: { run: RunDetail; onRemoving: (removing: bool
           <Button
             kind="danger"
             icon="stop"
-            isDisabled={cancel.isPending || run.cancel_requested === true}
-            onPress={() => cancel.mutate(run.run_id)}
+            isDisabled={cancel.pending || run.cancel_requested === true}
+            onPress={cancel.ask}
           >
             {t(run.cancel_requested ? "cancelling" : "cancel")}
           </Button>
@@ -262,6 +264,7 @@ function Head({ run, onRemoving }: { run: RunDetail; onRemoving: (removing: bool
           <IconButton icon="more" kind="plain" label={t("more")} />
         </Menu>
       </header>
+      {cancel.dialog}
       {problem instanceof ApiProblem && (
         <p className="note bad run-note" role="alert">
           <Icon name="warning" />
@@ -310,14 +313,14 @@ interface FactsProps {
   run: RunDetail;
   live: LiveRun | undefined;
   now: number;
-  artifacts: number;
-  bytes: number;
+  artifacts: readonly StoredArtifact[];
 }
 
-function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
+function Facts({ run, live, now, artifacts }: FactsProps) {
   const { t } = useTranslation("runs");
   const format = useFormat();
-  const best = bestOf(run, live);
+  const best = bestOf(run, live, artifacts);
+  const kept = bestEpoch(live?.series ?? [], artifacts, run.graph);
   const where = whereOf(t, run);
   const took = tookSeconds(run, now);
   const peak = peakBytes(run);
@@ -357,6 +360,12 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
         </div>
       )}
       <Fact value={best === null ? "–" : metricText(best.value)} label={bestText()} />
+      {kept !== null && kept.name !== best?.name && (
+        <Fact
+          value={metricText(kept.value)}
+          label={t("facts.bestEpoch", { name: metricName(t, kept.name), epoch: kept.epoch })}
+        />
+      )}
       <Fact
         value={took === null ? t("facts.notStarted") : format.duration(isLive(run) ? Math.round(took) : took)}
         label={times()}
@@ -369,11 +378,11 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
         />
       )}
       <Fact
-        value={format.count(artifacts)}
+        value={format.count(artifacts.length)}
         label={
-          artifacts === 0
+          artifacts.length === 0
             ? t("facts.noArtifacts")
-            : t("facts.artifacts", { count: artifacts, size: format.size(bytes) })
+            : t("facts.artifacts", { count: artifacts.length, size: format.size(totalSize(artifacts)) })
         }
       />
     </dl>

@@ -20,8 +20,7 @@ import { StateMark } from "../ui/StateMark";
 import { Tip } from "../ui/Tooltip";
 import { useNow } from "../ui/use-now";
 import { AddWorker } from "./AddWorker";
-import { Command } from "./Command";
-import { startCommand } from "./command";
+import { StartCommand } from "./Command";
 import "../runs/runs.css";
 import "./workers.css";
 
@@ -147,7 +146,7 @@ function NoWorkers() {
       <Icon name="workers" size={40} className="empty-icon" />
       <h2>{t("emptyTitle")}</h2>
       <p>{t("emptyText")}</p>
-      <Command text={startCommand(window.location.origin, "worker-1")} />
+      <StartCommand name="worker-1" />
       <p>{t("addToken")}</p>
     </div>
   );

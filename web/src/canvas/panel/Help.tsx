@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
 import type { NodeDefinition, PortDefinition } from "../../api/types";
+import { CodeText } from "../../ui/CodeText";
 import { Markdown } from "../../ui/Markdown";
 import { PortShape } from "../PortShape";
 
@@ -34,7 +35,9 @@ function Ports({ title, ports }: { title: string; ports: readonly PortDefinition
               </span>
             </p>
             {port.doc !== undefined && port.doc !== "" && (
-              <p className="text-12 ink-2 help-doc">{port.doc}</p>
+              <p className="text-12 ink-2 help-doc">
+                <CodeText text={port.doc} />
+              </p>
             )}
           </li>
         ))}

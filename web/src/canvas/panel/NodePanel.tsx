@@ -1,4 +1,4 @@
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useLive } from "../../api";
 import { Button, IconButton } from "../../ui/Button";
@@ -31,7 +31,8 @@ function Panel({ node }: { node: GraphNode }) {
   const { t } = useTranslation("canvas");
   const { store, catalog } = useEditor();
   const words = useWords();
-  const tab = useView((state) => state.panelTab);
+  // Another node begins with its parameters again.
+  const [tab, setTab] = useState<PanelTab>("parameters");
   const run = useRunView();
   const definition = catalog.get(node.type);
   const wired = useGraph(
@@ -97,7 +98,7 @@ function Panel({ node }: { node: GraphNode }) {
         panelClassName="panel-body"
         tabs={tabs}
         selected={tab}
-        onSelect={(panelTab) => useView.getState().set({ panelTab })}
+        onSelect={setTab}
       >
         {tab === "parameters" && <Parameters node={node} definition={definition} />}
         {tab === "outputs" && <Outputs node={node} definition={definition} />}
