@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check mutants wheels clean
 
+# Byte code is written, whatever this shell says: every test process would compile torch again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # uv from PATH, else one of our own in .tools/.
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync

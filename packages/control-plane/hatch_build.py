@@ -80,7 +80,9 @@ class WebBuildHook(BuildHookInterface[Any]):
         if version == "editable" or not examples.is_dir():
             return
         inside = "codefy_control_plane/examples"
-        build_data["force_include"][str(examples)] = f"src/{inside}" if self.target_name == "sdist" else inside
+        build_data["force_include"][str(examples)] = (
+            f"src/{inside}" if self.target_name == "sdist" else inside
+        )
 
     def _run(self, command: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)

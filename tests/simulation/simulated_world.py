@@ -58,11 +58,20 @@ from codefy_protocol.frames import (
     RunFinished,
     RunRecord,
     RunStarted,
+    Welcome,
 )
 from codefy_protocol.reasons import SEQUENCE_GAP, WORKER_GONE
 from codefy_protocol.version import PROTOCOL_VERSION
 
 Key = tuple[str, int]
+
+
+MAX_STEPS = 30_000
+"""A schedule of this size takes a few thousand."""
+
+
+STOPPING_S = 20.0
+"""Delays of both directions, a commit and the child's own time to stop."""
 
 
 class Broken(AssertionError):
@@ -112,6 +121,8 @@ class Row:
     records: list[tuple[int, bytes]] = field(default_factory=list)
     warnings: list[Any] = field(default_factory=list)
     cancel_requested: bool = False
+    unwanted_since: float | None = None
+    """When it was cancelled or ended here."""
     ended_by: str = ""
     """``report`` or the code of a give-up."""
     late_results: list[tuple[int, bytes]] = field(default_factory=list)
@@ -155,7 +166,8 @@ class World:
         self.now = 0.0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self.log: list[str] = []
+        self._steps = 0
+        self.log: list[tuple[float, str, list[Frame] | None]] = []
         self.rows: dict[Key, Row] = {}
         self.spools: dict[Key, Spool] = {}
         self.produced: dict[Key, dict[int, set[bytes]]] = {}
@@ -178,10 +190,14 @@ class World:
         while self._queue and self._queue[0][0] <= until:
             self.now, _, action = heapq.heappop(self._queue)
             action()
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                self.fail("it goes round in circles")
         self.now = until
 
-    def say(self, text: str) -> None:
-        self.log.append(f"{self.now:9.3f} {text}")
+    def say(self, text: str, frames: list[Frame] | None = None) -> None:
+        """Note what happened. Frames are put into words only when somebody reads them."""
+        self.log.append((self.now, text, frames))
 
     def chance(self, share: float) -> bool:
         return self.dice.random() < share
@@ -299,7 +315,7 @@ class World:
     # -------------------------------------------------------------- what must hold
 
     def fail(self, text: str) -> None:
-        tail = "\n".join(self.log[-80:])
+        tail = "\n".join(f"{at:9.3f} {what} {_short(frames or [])}" for at, what, frames in self.log[-80:])
         raise Broken(f"seed {self.seed}: {text}\n{tail}")
 
     def check_acked(self, key: Key, seq: int) -> None:
@@ -361,6 +377,7 @@ class Agent:
         self.wire: Wire | None = None
         self.children: dict[Key, int] = {}
         """Records that the child still has to write."""
+        self.welcome_at = 0.0
         self.life = 0
         self._writing = False
         self._tick_at: float | None = None
@@ -445,7 +462,9 @@ class Agent:
     def on_message(self, wire: Wire, frames: list[Frame]) -> None:
         if self.session is None or wire is not self.wire:
             return
-        self.world.say(f"agent gets {_short(frames)}")
+        self.world.say("agent gets", frames)
+        if any(isinstance(frame, Welcome) for frame in frames):
+            self.welcome_at = self.world.now
         self.act(self.session.frames_received(frames, self.world.now))
 
     def on_closed(self, wire: Wire) -> None:
@@ -574,6 +593,7 @@ class Agent:
         def step() -> None:
             if key not in self.children:
                 return
+            self._check_wanted(key)
             self.children[key] -= 1
             if self.children[key] <= 0:
                 self._end(key, "succeeded")
@@ -583,6 +603,18 @@ class Agent:
             self._next_record(key)
 
         self.world.at(self.world.dice.expovariate(1.0), self._alive(step))
+
+    def _check_wanted(self, key: Key) -> None:
+        """A run that was cancelled, or that has ended at the control plane, stops once the two can talk."""
+        since = self.world.rows[key].unwanted_since
+        wire = self.wire
+        assert self.session is not None
+        if since is None or wire is None or wire.cut or not all(wire.open_at.values()):
+            return
+        if self.session.state is not ConnectionState.LIVE:
+            return
+        if self.world.now - max(since, self.welcome_at) > STOPPING_S:
+            self.world.fail(f"{key} goes on although nobody wants it")
 
     def _end(self, key: Key, status: str) -> None:
         if self.children.pop(key, None) is not None:
@@ -687,6 +719,8 @@ class Control:
             return
         row = self.world.dice.choice(live)
         row.cancel_requested = True
+        if row.unwanted_since is None:
+            row.unwanted_since = self.world.now
         self.world.say(f"cancel {row.key}")
         self.act(self.session.cancel(row.key, self.world.now))
 
@@ -700,7 +734,7 @@ class Control:
     def on_message(self, wire: Wire, frames: list[Frame]) -> None:
         if self.session is None:
             return
-        self.world.say(f"control gets {_short(frames)}")
+        self.world.say("control gets", frames)
         now = self.world.now
         self._wires[wire.number] = wire
         if wire.number not in self._greeted:
@@ -757,7 +791,7 @@ class Control:
             wire = self._wires.get(number)
             if wire is not None:
                 world.transmit(wire, "agent", frames)
-        for key in list(self._inboxes):
+        for key in [key for key, inbox in self._inboxes.items() if inbox]:
             self._work(key)
         if self.session is None:
             return
@@ -854,6 +888,8 @@ class Control:
             self.world.fail(f"{key} ends twice")
         self._apply(row, items)
         row.status, row.ended_by = status, by
+        if row.unwanted_since is None:
+            row.unwanted_since = self.world.now
         if seq is not None:
             row.recorded_seq = seq
         self.world.say(f"end {key} {status} by {by}")

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from codefy_control_plane.settings import Settings
+from codefy_protocol import __version__
 
 VALID = {
     "format_version": 1,
@@ -166,3 +167,18 @@ async def test_nodes_in_files_are_loaded_again_without_a_restart(
         if path.is_file():
             path.unlink()
     assert (await client.post("/api/nodes/reload")).json() == before
+
+
+async def test_the_server_says_where_the_token_is_but_not_the_token(
+    client: httpx.AsyncClient, stranger: httpx.AsyncClient, settings: Settings
+) -> None:
+    response = await client.get("/api/system/server")
+    assert response.json() == {
+        "version": __version__,
+        "data_dir": str(settings.data_dir.absolute()),
+        "token_file": str(settings.data_dir.absolute() / "session-token"),
+    }
+    token = settings.token_path.read_text("utf-8").strip()
+    assert token not in response.text
+    refused = await stranger.get("/api/system/server")
+    assert (refused.status_code, refused.json()["code"]) == (401, "token_required")

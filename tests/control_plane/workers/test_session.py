@@ -569,6 +569,19 @@ def test_a_run_that_was_given_up_and_comes_back_is_a_stray() -> None:
     ]
 
 
+def test_a_run_that_is_given_up_and_not_settled_yet_is_a_stray_too() -> None:
+    session = make()
+    running(session)
+    settle_commit(session, session.closed(1, 2.0))
+    session.tick(1002.0)
+    assert sent(online(session, ("r1", "running", 9), number=2, now=1002.1)) == [
+        Cancel(run_id="r1", attempt=1, grace_s=0.0)
+    ]
+    assert session.frames(2, events(2, 9), 1002.2) == []
+    session.settled(KEY, 1002.3)
+    assert sent(session.tick(1003.3)) == [Ack(run_id="r1", attempt=1, seq=9)]
+
+
 # ------------------------------------------------------------------ the worker itself
 
 

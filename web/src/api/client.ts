@@ -1,4 +1,5 @@
 // The HTTP side of the API. The session cookie authenticates; errors arrive as application/problem+json.
+import { presence } from "./presence";
 import type {
   ArtifactList,
   DeviceList,
@@ -20,6 +21,7 @@ import type {
   RunOptions,
   RunSubmitted,
   SavedGraph,
+  ServerInfo,
   WorkerList,
 } from "./types";
 
@@ -70,6 +72,9 @@ async function problemOf(response: Response): Promise<ApiProblem> {
   });
 }
 
+/** The one path that needs no token. */
+const HEALTH = "/api/health";
+
 export interface RequestOptions {
   method?: string;
   body?: unknown;
@@ -89,9 +94,16 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
     response = await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    presence.unanswered();
     throw new ApiProblem({ status: 0, code: "unreachable", message: "The server does not answer." });
   }
-  if (!response.ok) throw await problemOf(response);
+  presence.heard();
+  if (!response.ok) {
+    const problem = await problemOf(response);
+    if (response.status === 401) presence.refused(problem);
+    throw problem;
+  }
+  if (path !== HEALTH) presence.admitted();
   return response;
 }
 
@@ -133,7 +145,7 @@ export function logUrl(runId: string, from = 0): string {
 }
 
 export const api = {
-  health: (signal?: AbortSignal) => json<Health>("/api/health", { signal }),
+  health: (signal?: AbortSignal) => json<Health>(HEALTH, { signal }),
 
   nodes: (signal?: AbortSignal) => json<NodeList>("/api/nodes", { signal }),
   node: (type: string, signal?: AbortSignal) => json<NodeDefinition>(`/api/nodes/${part(type)}`, { signal }),
@@ -180,4 +192,5 @@ export const api = {
     await send(`/api/workers/${part(workerId)}/undrain`, { method: "POST" });
   },
   devices: (signal?: AbortSignal) => json<DeviceList>("/api/system/devices", { signal }),
+  server: (signal?: AbortSignal) => json<ServerInfo>("/api/system/server", { signal }),
 };

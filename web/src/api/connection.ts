@@ -1,4 +1,5 @@
 // The page's one connection to /ws/execution, opened when something first needs it.
+import { presence } from "./presence";
 import { ExecutionSocket, type SocketLike } from "./socket";
 
 let shared: ExecutionSocket | null = null;
@@ -10,7 +11,10 @@ function webSocketUrl(): string {
 
 export function connection(): ExecutionSocket {
   if (shared) return shared;
-  const socket = new ExecutionSocket({ open: () => new WebSocket(webSocketUrl()) as unknown as SocketLike });
+  const socket = new ExecutionSocket({
+    open: () => new WebSocket(webSocketUrl()) as unknown as SocketLike,
+    heard: presence.heard,
+  });
   window.addEventListener("online", () => socket.wake());
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") socket.wake();

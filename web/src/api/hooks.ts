@@ -13,6 +13,7 @@ import { connection } from "./connection";
 import { liveRuns, useLive } from "./live";
 import type { LiveRun } from "./live-run";
 import { EMPTY_LOG, LogBuffer, type LogView } from "./log";
+import { useAwaySince } from "./presence";
 import type { ConnectionState } from "./socket";
 
 export const keys = {
@@ -28,6 +29,7 @@ export const keys = {
   sparkline: (runId: string) => ["runs", "sparkline", runId] as const,
   workers: ["workers"] as const,
   health: ["health"] as const,
+  server: ["server"] as const,
 };
 
 /** One per page. Answers of 4xx are not asked for again: nothing would change. */
@@ -53,6 +55,12 @@ export function useConnectionState(): ConnectionState {
     (listener) => connection().onState(listener),
     () => connection().state,
   );
+}
+
+/** Whether nothing can be sent right now: the server does not answer, or the socket waits for its next try. */
+export function useDisconnected(): boolean {
+  const away = useAwaySince() !== null;
+  return useConnectionState() === "waiting" || away;
 }
 
 /** Refresh runs and workers whenever some run changed. Mount it once, in the shell. */
@@ -109,6 +117,15 @@ export function useHealth() {
   });
 }
 
+/** Where the server keeps its data. */
+export function useServerInfo() {
+  return useQuery({
+    queryKey: keys.server,
+    queryFn: ({ signal }) => api.server(signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 /** Runs, newest first, page by page (`fetchNextPage`). `status` may list several, separated by commas. */
 export function useRuns(status: string | null = null, limit = 50) {
   return useInfiniteQuery({
@@ -120,12 +137,21 @@ export function useRuns(status: string | null = null, limit = 50) {
   });
 }
 
-export function useRun(runId: string) {
-  return useQuery({ queryKey: keys.run(runId), queryFn: ({ signal }) => api.run(runId, signal) });
+/** One run. While `there` is false, nothing is asked: it is being deleted. */
+export function useRun(runId: string, there = true) {
+  return useQuery({
+    queryKey: keys.run(runId),
+    queryFn: ({ signal }) => api.run(runId, signal),
+    enabled: there,
+  });
 }
 
-export function useArtifacts(runId: string) {
-  return useQuery({ queryKey: keys.artifacts(runId), queryFn: ({ signal }) => api.artifacts(runId, signal) });
+export function useArtifacts(runId: string, there = true) {
+  return useQuery({
+    queryKey: keys.artifacts(runId),
+    queryFn: ({ signal }) => api.artifacts(runId, signal),
+    enabled: there,
+  });
 }
 
 export function useWorkers() {

@@ -1,4 +1,5 @@
 // What the rest of the page uses of the API.
+export { type BestEpoch, bestEpoch } from "./best";
 export * from "./client";
 export { connection } from "./connection";
 export * from "./events";
@@ -7,6 +8,7 @@ export { type LiveRuns, liveRuns, useLive } from "./live";
 export type { InnerNode, LiveRun, LiveStatus, NodeLive } from "./live-run";
 export type { LogView } from "./log";
 export { fromJsonNumber } from "./numbers";
+export { presence, useAwaySince, usePresence } from "./presence";
 export type { Series } from "./series";
 export { type Accepted, type ConnectionState, SocketRefusal } from "./socket";
 export * from "./types";

@@ -356,6 +356,12 @@ export interface SavedGraph {
   graph: unknown;
 }
 
+export interface ServerInfo {
+  version: string;
+  data_dir: string;
+  token_file: string;
+}
+
 export interface Slots {
   limit: number;
   used: number;

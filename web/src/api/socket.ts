@@ -93,6 +93,8 @@ const PONG_WITHIN_MS = 15_000;
 export interface SocketOptions {
   open: () => SocketLike;
   timers?: Timers;
+  /** Called for everything that the server says. */
+  heard?: () => void;
   random?: () => number;
 }
 
@@ -105,6 +107,7 @@ export class ExecutionSocket {
   readonly #open: () => SocketLike;
   readonly #timers: Timers;
   readonly #random: () => number;
+  readonly #heard: () => void;
   readonly #followed = new Map<string, Followed>();
   readonly #pendingRuns = new Map<string, PendingRun>();
   readonly #runsListeners = new Set<() => void>();
@@ -126,6 +129,7 @@ export class ExecutionSocket {
     this.#open = options.open;
     this.#timers = options.timers ?? browserTimers;
     this.#random = options.random ?? Math.random;
+    this.#heard = options.heard ?? (() => {});
   }
 
   get state(): ConnectionState {
@@ -239,6 +243,7 @@ export class ExecutionSocket {
   }
 
   #opened(): void {
+    this.#heard();
     this.#setState("open");
     for (const runId of this.#followed.keys()) this.#attach(runId);
     if (this.#runsListeners.size > 0) this.#send({ type: "watch_runs" });
@@ -358,6 +363,7 @@ export class ExecutionSocket {
   }
 
   #received(data: unknown): void {
+    this.#heard();
     if (this.#pongTimeout !== null) {
       // Anything that arrives shows that the connection lives.
       this.#timers.clear(this.#pongTimeout);

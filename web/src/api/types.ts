@@ -29,6 +29,7 @@ export type {
   RunSubmitted,
   RunSummary,
   SavedGraph,
+  ServerInfo,
   Slots,
   StoredArtifact,
   StoredEvent,

@@ -1,27 +1,31 @@
 import { ReactFlowProvider } from "@xyflow/react";
-import { useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
+import { useReason } from "../i18n/reasons";
 import { Button } from "../ui/Button";
 import "./canvas.css";
 import { Dock } from "./dock/Dock";
-import { KeysDialog } from "./KeysDialog";
-import { Library } from "./Library";
 import { catalogOf } from "./model/catalog";
 import { NotAGraph } from "./model/document";
 import { Notice } from "./Notice";
 import { NodePanel } from "./panel/NodePanel";
-import { QueueDialog } from "./QueueDialog";
 import { Stage } from "./Stage";
 import { Strip } from "./Strip";
 import { type Editor, EditorContext } from "./store/editor";
 import type { GraphStore } from "./store/graph-store";
 import { openGraph } from "./store/open-graphs";
 import { RunProvider, useFollowedRun } from "./store/run-view";
+import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { TopBar } from "./TopBar";
 import { useShortcuts } from "./use-shortcuts";
+
+// What opens only when someone asks for it comes when it is asked for.
+const KeysDialog = lazy(() => import("./KeysDialog"));
+const Library = lazy(() => import("./Library"));
+const QueueDialog = lazy(() => import("./QueueDialog"));
 
 export default function CanvasPage({ name }: { name?: string }) {
   return name === undefined ? <LastGraph /> : <OpenGraph key={name} name={name} />;
@@ -84,6 +88,8 @@ function OpenGraph({ name }: { name: string }) {
 function Workspace({ name }: { editor: Editor; name: string }) {
   const run = useFollowedRun();
   const libraryOpen = useView((state) => state.libraryOpen);
+  const queueOpen = useStageUi((state) => state.queueOpen);
+  const keysOpen = useStageUi((state) => state.keysOpen);
   useEffect(() => {
     const before = document.title;
     document.title = `${name} · Codefy`;
@@ -96,7 +102,11 @@ function Workspace({ name }: { editor: Editor; name: string }) {
       <Shortcuts />
       <TopBar name={name} />
       <div className="work">
-        {libraryOpen && <Library />}
+        {libraryOpen && (
+          <Suspense>
+            <Library />
+          </Suspense>
+        )}
         <div className="work-middle">
           <Notice />
           <Stage name={name} />
@@ -105,8 +115,10 @@ function Workspace({ name }: { editor: Editor; name: string }) {
         </div>
         <NodePanel />
       </div>
-      <QueueDialog />
-      <KeysDialog />
+      <Suspense>
+        {queueOpen && <QueueDialog />}
+        {keysOpen && <KeysDialog />}
+      </Suspense>
     </RunProvider>
   );
 }
@@ -127,14 +139,17 @@ function Waiting() {
 
 function NotOpened({ problem, onRetry }: { problem: unknown; onRetry: () => void }) {
   const { t } = useTranslation("canvas");
+  const word = useReason();
   const text =
     problem instanceof NotAGraph
       ? t("notAGraph", { at: problem.at })
       : problem instanceof ApiProblem && problem.code === "unreachable"
         ? t("unreachable")
-        : problem instanceof Error
-          ? problem.message
-          : String(problem);
+        : problem instanceof ApiProblem
+          ? word(problem)
+          : problem instanceof Error
+            ? problem.message
+            : String(problem);
   return (
     <main className="app-empty">
       <div className="empty" role="alert">

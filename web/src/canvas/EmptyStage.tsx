@@ -9,6 +9,7 @@ export function EmptyStage() {
   const { t } = useTranslation("canvas");
   const { data } = useExamples();
   const first = data?.examples[0];
+  const title = first && t(`example.${first.name}.title`, { ns: "home", defaultValue: first.title });
   return (
     <div className="stage-empty">
       <div className="empty">
@@ -30,7 +31,7 @@ export function EmptyStage() {
           </Button>
           {first !== undefined && (
             <Link href={`/graphs/${encodeURIComponent(first.name)}`} className={buttonClass()}>
-              {t("openExample", { title: first.title })}
+              {t("openExample", { title })}
             </Link>
           )}
         </div>

@@ -100,7 +100,9 @@ function NodeCard({ id, node, definition, wired, selected, view }: CardProps) {
       </header>
       <Ports inputs={inputs} outputs={outputs} wired={wired} />
       {!far && <NodeBody id={id} node={node} definition={definition} />}
-      {!far && <NodeFoot node={node} view={view} problem={problem} unknown={unknown} />}
+      {!far && (
+        <NodeFoot node={node} view={view} problem={problem} unknown={unknown} source={inputs.length === 0} />
+      )}
     </article>
   );
 }
@@ -263,13 +265,15 @@ function Layers({ subgraph }: { subgraph: string }) {
 }
 
 interface FootProps {
+  /** Whether data begins here. */
+  source: boolean;
   node: FlowNode["data"]["node"];
   view: NodeView;
   problem: GraphProblem | undefined;
   unknown: boolean;
 }
 
-function NodeFoot({ node, view, problem, unknown }: FootProps) {
+function NodeFoot({ node, view, problem, unknown, source }: FootProps) {
   const { t } = useTranslation("canvas");
   const words = useWords();
   const { state, live } = view;
@@ -306,11 +310,19 @@ function NodeFoot({ node, view, problem, unknown }: FootProps) {
   }
   const subgraph = subgraphOf(node);
   if (subgraph !== null) return <ModuleFoot subgraph={subgraph} />;
-  return state === "resting" || live === undefined ? null : <ResultFoot outputs={live.outputs} />;
+  return state === "resting" || live === undefined ? null : (
+    <ResultFoot outputs={live.outputs} source={source} />
+  );
 }
 
 /** What the node gave, in a few words: how much data, or the first numbers. */
-function ResultFoot({ outputs }: { outputs: Readonly<Record<string, OutputSummary>> }) {
+function ResultFoot({
+  outputs,
+  source,
+}: {
+  outputs: Readonly<Record<string, OutputSummary>>;
+  source: boolean;
+}) {
   const { t } = useTranslation("canvas");
   const all = Object.values(outputs);
   const data = all.filter((output) => typeof output.samples === "number");
@@ -318,9 +330,10 @@ function ResultFoot({ outputs }: { outputs: Readonly<Record<string, OutputSummar
     const classes = data[0]?.classes;
     const counts = data.map((output) => countText(output.samples as number)).join(" · ");
     return (
-      <footer className="node-foot">
-        <span className="clip">{t("samples", { counts })}</span>
-        {data.length === 1 && typeof classes === "number" && (
+      <footer className="node-foot" title={data[0]?.summary}>
+        {/* Several counts fill the line by themselves. */}
+        <span className="clip">{data.length > 1 ? counts : t("samples", { counts })}</span>
+        {source && typeof classes === "number" && (
           <span className="ink-3">{t("classes", { count: classes })}</span>
         )}
       </footer>

@@ -4,7 +4,7 @@ import { shortcuts } from "./shortcuts";
 import { useStageUi } from "./store/stage-ui";
 
 /** Every shortcut of the canvas. */
-export function KeysDialog() {
+export default function KeysDialog() {
   const { t } = useTranslation("canvas");
   const open = useStageUi((state) => state.keysOpen);
   return (

@@ -14,7 +14,7 @@ import { useView } from "./store/view";
 import { useWords } from "./words";
 
 /** All node types by category. Enter or a click puts one beside the selection; dragging puts it where it is dropped. */
-export function Library() {
+export default function Library() {
   const { t } = useTranslation("canvas");
   const { store, catalog } = useEditor();
   const words = useWords();

@@ -15,7 +15,7 @@ import { useView } from "./store/view";
 import { useWords } from "./words";
 
 /** Where a queued run is to go: this server or one of the workers, and on which of its devices. */
-export function QueueDialog() {
+export default function QueueDialog() {
   const { t } = useTranslation("canvas");
   const { store } = useEditor();
   const words = useWords();
@@ -54,6 +54,7 @@ export function QueueDialog() {
           queueOpen: false,
           notice: {
             tone: "live",
+            queued: { runId: run.run_id, since: Date.now() },
             text: t("queued", { number: run.number }),
             detail:
               run.queue_position === null

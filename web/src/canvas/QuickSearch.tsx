@@ -58,7 +58,7 @@ export function QuickSearch({ request }: { request: SearchRequest }) {
     };
     const id = place(store, found.definition, flow.screenToFlowPosition(at), wire, found.port);
     close();
-    requestAnimationFrame(() => focusNode(id));
+    focusNode(id);
   };
 
   const onKeyDown = (event: KeyboardEvent) => {

@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 import { Button as AriaButton } from "react-aria-components/Button";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
+import { useDisconnected } from "../api";
 import { clockText } from "../charts/format";
 import { Button, IconButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
@@ -10,51 +11,78 @@ import { useRunCommands } from "./run-commands";
 import { useRunView } from "./store/run-view";
 import { useStageUi } from "./store/stage-ui";
 
+const WHY = "run-here-why";
+
 /** Run here, or stop what runs; and the door to the queue. */
 export function RunControl() {
   const { t } = useTranslation("canvas");
   const [, navigate] = useLocation();
   const run = useRunView();
   const { start, stop, starting } = useRunCommands();
+  const disconnected = useDisconnected();
+  const why = disconnected ? t("notConnected") : undefined;
   const queue = () => useStageUi.setState({ queueOpen: true });
   return (
-    <span className="split">
-      {run?.active === true ? (
-        <AriaButton className="btn run-stop" onPress={stop}>
-          <Icon name="stop" filled />
-          {run.row?.cancel_requested === true ? t("stopping") : t("stop")}
-          <span className="mono ink-3 run-clock">
-            <Elapsed since={run.startedAt} />
-          </span>
-        </AriaButton>
-      ) : (
-        <Button kind="primary" icon="play" iconFilled keys="Ctrl ↵" onPress={start} isDisabled={starting}>
-          {t("runHere")}
+    <>
+      <span className="split" title={why}>
+        {run?.active === true ? (
+          <AriaButton className="btn run-stop" onPress={stop}>
+            <Icon name="stop" filled />
+            {run.row?.cancel_requested === true ? t("stopping") : t("stop")}
+            <span className="mono ink-3 run-clock">
+              <Elapsed since={run.startedAt} />
+            </span>
+          </AriaButton>
+        ) : (
+          <Button
+            kind="primary"
+            icon="play"
+            iconFilled
+            keys="Ctrl ↵"
+            onPress={start}
+            isDisabled={starting || disconnected}
+            aria-describedby={disconnected ? WHY : undefined}
+          >
+            {t("runHere")}
+          </Button>
+        )}
+        <Button kind="primary" onPress={queue}>
+          {t("queueOn")}
         </Button>
-      )}
-      <Button kind="primary" onPress={queue}>
-        {t("queueOn")}
-      </Button>
-      <Menu
-        label={t("moreWays")}
-        entries={[
-          { id: "here", label: t("runHere"), icon: "play", keys: "Ctrl ↵", onAction: start },
-          { id: "queue", label: t("queueOn"), icon: "runs", keys: "Ctrl Shift ↵", onAction: queue },
-          {
-            id: "page",
-            label: t("openRunPage"),
-            icon: "external",
-            disabled: run === null,
-            note: run === null ? t("noRunYet") : undefined,
-            onAction: () => {
-              if (run !== null) navigate(`/runs/${run.runId}`);
+        <Menu
+          label={t("moreWays")}
+          entries={[
+            {
+              id: "here",
+              label: t("runHere"),
+              icon: "play",
+              keys: "Ctrl ↵",
+              disabled: disconnected,
+              note: why,
+              onAction: start,
             },
-          },
-        ]}
-      >
-        <IconButton kind="primary" icon="down" label={t("moreWays")} />
-      </Menu>
-    </span>
+            { id: "queue", label: t("queueOn"), icon: "runs", keys: "Ctrl Shift ↵", onAction: queue },
+            {
+              id: "page",
+              label: t("openRunPage"),
+              icon: "external",
+              disabled: run === null,
+              note: run === null ? t("noRunYet") : undefined,
+              onAction: () => {
+                if (run !== null) navigate(`/runs/${run.runId}`);
+              },
+            },
+          ]}
+        >
+          <IconButton kind="primary" icon="down" label={t("moreWays")} />
+        </Menu>
+      </span>
+      {disconnected && (
+        <span id={WHY} className="visually-hidden">
+          {why}
+        </span>
+      )}
+    </>
   );
 }
 

@@ -84,6 +84,12 @@ export function StageTools() {
             void flow.fitView({ ...FIT, duration });
           }}
         />
+        <IconButton
+          icon="help"
+          label={t("keys.all")}
+          keys="?"
+          onPress={() => useStageUi.setState({ keysOpen: true })}
+        />
       </Toolbar>
     </>
   );

@@ -1,11 +1,13 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { useConnectionState, useLive, useWorkers } from "../api";
+import { api, useAwaySince, useConnectionState, useLive, useWorkers } from "../api";
+import { useFormat } from "../i18n/format";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { countText } from "./format";
+import { readDocument } from "./model/document";
 import { useEditor, useGraph } from "./store/editor";
-import { currentLevel } from "./store/graph-store";
+import { currentLevel, type GraphStore } from "./store/graph-store";
 import { useRunView } from "./store/run-view";
 import { useView } from "./store/view";
 
@@ -51,7 +53,7 @@ export function Strip() {
       </button>
       <span className="grow" />
       <Connection />
-      <Fleet />
+      <Machines />
     </footer>
   );
 }
@@ -70,13 +72,14 @@ function Saved() {
         </span>
         {t(save === "failed" ? "saveFailed" : "saveConflict")}
         {save === "conflict" && (
-          <Button
-            size="s"
-            kind="ghost"
-            onPress={() => store.getState().set({ save: "waiting", revision: null })}
-          >
-            {t("keepMine")}
-          </Button>
+          <>
+            <Button size="s" kind="ghost" onPress={() => void openTheirs(store)}>
+              {t("openTheirs")}
+            </Button>
+            <Button size="s" kind="ghost" onPress={() => void keepMine(store)}>
+              {t("keepMine")}
+            </Button>
+          </>
         )}
       </span>
     );
@@ -102,20 +105,27 @@ function Saved() {
 function Connection() {
   const { t } = useTranslation("canvas");
   const state = useConnectionState();
-  if (state !== "waiting") return null;
+  const run = useRunView();
+  const away = useAwaySince() !== null;
+  if (state !== "waiting" && !away) return null;
+  const words = run?.active !== true ? "connectionLost" : away ? "connectionLostAway" : "connectionLostLive";
   return (
     <span className="strip-item" role="status">
       <span className="warn">
         <Icon name="disconnected" size={14} />
       </span>
-      {t("connectionLost")}
+      {t(words)}
     </span>
   );
 }
 
-function Fleet() {
+/** How busy this server and its workers are, as far as is known. */
+function Machines() {
   const { t } = useTranslation("canvas");
+  const format = useFormat();
   const { data } = useWorkers();
+  const run = useRunView();
+  const away = useAwaySince();
   if (data === undefined) return null;
   const count = (own: boolean) => {
     let used = 0;
@@ -129,11 +139,31 @@ function Fleet() {
     }
     return { used, limit };
   };
-  const fleet = count(false);
+  const workers = count(false);
+  // The canvas runs beside the slots, which are those of the queue.
+  const here = run?.active === true && run.row?.lane === "interactive";
+  const parts = [t(here ? "serverCanvasSlots" : "serverSlots", count(true))];
+  if (workers.limit > 0) parts.push(t("workerSlots", workers));
   return (
     <>
-      <span>{t("serverSlots", count(true))}</span>
-      {fleet.limit > 0 && <span>{t("fleetSlots", fleet)}</span>}
+      {parts.map((part) => (
+        <span key={part} className={away === null ? "" : "ink-3"}>
+          {away === null ? part : t("asOf", { what: part, time: format.time(away) })}
+        </span>
+      ))}
     </>
   );
+}
+
+/** Put the draft over the revision that is on the server now. */
+async function keepMine(store: GraphStore): Promise<void> {
+  const theirs = await api.graph(store.getState().name);
+  store.getState().takeOver(theirs.revision);
+}
+
+/** Take what is on the server; the draft can be had back with Undo. */
+async function openTheirs(store: GraphStore): Promise<void> {
+  const theirs = await api.graph(store.getState().name);
+  store.getState().replace(readDocument(theirs.graph));
+  store.getState().takeOver(theirs.revision);
 }

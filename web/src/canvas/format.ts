@@ -21,15 +21,3 @@ export function shapeText(shape: unknown): string {
   if (Array.isArray(shape)) return shape.length === 0 ? "1" : shape.map((size) => String(size)).join("×");
   return typeof shape === "string" ? shape : "";
 }
-
-export function bytesText(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const units = ["KiB", "MiB", "GiB", "TiB"];
-  let value = bytes / 1024;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
-}

@@ -1,6 +1,6 @@
 import { useCallback, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, connection, liveRuns, SocketRefusal } from "../api";
+import { api, connection, liveRuns, SocketRefusal, useDisconnected } from "../api";
 import { useEditor } from "./store/editor";
 import { documentOf } from "./store/graph-store";
 import { useRunView } from "./store/run-view";
@@ -21,11 +21,16 @@ export function useRunCommands(): RunCommands {
   const { store } = useEditor();
   const words = useWords();
   const run = useRunView();
+  const disconnected = useDisconnected();
   const [starting, setStarting] = useState(false);
 
   const start = useCallback(() => {
     const state = store.getState();
     if (starting || run?.active === true) return;
+    if (disconnected) {
+      useStageUi.setState({ notice: { tone: "bad", text: t("notStarted"), detail: t("notConnected") } });
+      return;
+    }
     setStarting(true);
     useStageUi.setState({ notice: null });
     liveRuns
@@ -47,7 +52,7 @@ export function useRunCommands(): RunCommands {
         },
       )
       .finally(() => setStarting(false));
-  }, [store, run, starting, words, t]);
+  }, [store, run, starting, disconnected, words, t]);
 
   const stop = useCallback(() => {
     if (run === null || !run.active) return;

@@ -13,12 +13,18 @@ const ARROWS: Record<string, { x: number; y: number }> = {
   ArrowDown: { x: 0, y: 1 },
 };
 
+/** Frames to wait for a node that was just added: it can take the focus once it is drawn. */
+const MOST_FRAMES = 60;
+
 /** Put the keyboard's focus on a node. */
-export function focusNode(id: string): void {
+export function focusNode(id: string, frames = MOST_FRAMES): void {
   const element = [...document.querySelectorAll<HTMLElement>("[data-node]")].find(
     (candidate) => candidate.dataset.node === id,
   );
-  element?.focus();
+  element?.focus({ preventScroll: true });
+  if (frames > 0 && (element === undefined || document.activeElement !== element)) {
+    requestAnimationFrame(() => focusNode(id, frames - 1));
+  }
 }
 
 /** Keys on a focused node: arrows follow wires, Alt with arrows moves it, Enter opens it, Space selects it. */

@@ -41,7 +41,10 @@ export function useShortcuts(): void {
         useStageUi.setState({ fitted: true });
         void flow.fitView({ ...FIT, duration: reducedMotion() ? 0 : 160 });
       },
-      dock: () => useView.getState().set({ dockOpen: !useView.getState().dockOpen }),
+      dock: () => {
+        const open = useView.getState().dockOpen ?? store.getState().runId !== null;
+        useView.getState().set({ dockOpen: !open });
+      },
       panel: () => useView.getState().set({ panelOpen: !useView.getState().panelOpen }),
       up: () => {
         const state = store.getState();

@@ -1,14 +1,17 @@
 import type { TFunction } from "i18next";
-import { useId, useMemo, useState } from "react";
+import { lazy, Suspense, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeProgress, Series } from "../api";
 import { Button } from "../ui/Button";
 import { Segmented } from "../ui/Segmented";
 import { Slider } from "../ui/Slider";
-import { Chart } from "./Chart";
+import "./charts.css";
 import { axesFor, curvesOf, type XAxis } from "./curves";
 import { clockText, tickText } from "./format";
 import type { ScaleKind } from "./scales";
+
+// The plotting library comes when there is something to plot.
+const Chart = lazy(async () => ({ default: (await import("./Chart")).Chart }));
 
 export interface CurveView {
   scale: ScaleKind;
@@ -99,19 +102,21 @@ export function Curves({
   return (
     <>
       <div className={`curve-grid ${all ? "all" : ""} ${className}`}>
-        {curves.map((curve) => (
-          <Chart
-            key={curve.name}
-            title={metricLabel(t, curve.name)}
-            lines={curve.lines}
-            scale={view.scale}
-            smoothing={view.smoothing}
-            xName={t(`at.${axis}`)}
-            xText={axis === "time" ? clockText : tickText}
-            xEnd={endOf(axis, progress)}
-            syncKey={syncKey}
-          />
-        ))}
+        <Suspense>
+          {curves.map((curve) => (
+            <Chart
+              key={curve.name}
+              title={metricLabel(t, curve.name)}
+              lines={curve.lines}
+              scale={view.scale}
+              smoothing={view.smoothing}
+              xName={t(`at.${axis}`)}
+              xText={axis === "time" ? clockText : tickText}
+              xEnd={endOf(axis, progress)}
+              syncKey={syncKey}
+            />
+          ))}
+        </Suspense>
       </div>
       {folded && (
         <Button
@@ -136,9 +141,12 @@ export function Curves({
   );
 }
 
+const PLAN_FROM = 0.25;
+
 /** Where the axis will end, as far as the node that trains says so. */
-function endOf(axis: XAxis, progress: NodeProgress | null): number | undefined {
-  if (progress === null || progress.fraction >= 1) return undefined;
+export function endOf(axis: XAxis, progress: NodeProgress | null): number | undefined {
+  // Early in a long run the planned range would press what is there into the left edge.
+  if (progress === null || progress.fraction >= 1 || progress.fraction < PLAN_FROM) return undefined;
   if (axis === "epoch") return progress.epochs ?? undefined;
   return axis === "step" && progress.unit === "steps" ? (progress.total ?? undefined) : undefined;
 }

@@ -1,3 +1,4 @@
+import "./charts.css";
 import { decimated } from "./line-data";
 import { extent } from "./scales";
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Series } from "../api";
+import { endOf } from "./Curves";
 import { axesFor, curvesOf, epochsByStep, partOf, toEpochs } from "./curves";
 import { clockText, metricText, tickText } from "./format";
 import { ascending, decimated, lastFinite, nearest, smoothed } from "./line-data";
+import { contrast, readable } from "./palette";
 import { extent, linearTicks, logTicks, padded, spread } from "./scales";
 
 function series(name: string, scope: string, values: number[], more: Partial<Series> = {}): Series {
@@ -221,5 +223,45 @@ describe("curves", () => {
     expect(partOf("loss")).toEqual({ base: "loss", part: "" });
     expect(partOf("val_")).toEqual({ base: "val_", part: "" });
     expect(partOf("validity")).toEqual({ base: "validity", part: "" });
+  });
+});
+
+describe("labels at the ends of lines", () => {
+  it("are readable in the colour of their line, in both themes", () => {
+    const themes: [string, string, string[]][] = [
+      ["#FFFFFF", "#1A1B1E", ["#134A86", "#CF5A0C", "#A64DC2", "#10906C", "#594D00", "#7E0F38"]],
+      ["#1E2023", "#ECEBE7", ["#93C5FA", "#F2742B", "#AC74DA", "#25D99B", "#FFD24A", "#DE6A8B"]],
+    ];
+    for (const [ground, ink, colors] of themes) {
+      const shown = colors.map((color) => readable(color, ground, ink));
+      for (const color of shown) expect(contrast(color, ground), color).toBeGreaterThanOrEqual(4.5);
+      expect(new Set(shown).size).toBe(colors.length);
+      expect(shown).not.toContain(ink);
+    }
+    expect(contrast("#000000", "#ffffff")).toBeCloseTo(21);
+    expect(readable("not a colour", "#FFFFFF", "#1A1B1E")).toBe("#1A1B1E");
+  });
+});
+
+describe("the end of a live axis", () => {
+  const at = (fraction: number) => ({
+    node_id: "train",
+    fraction,
+    current: fraction * 4000,
+    total: 4000,
+    unit: "steps",
+    epochs: 40,
+  });
+
+  it("is that of the data until a quarter is done, then that of the plan", () => {
+    expect([0.1, 0.24, 0.25, 0.9, 1].map((fraction) => endOf("step", at(fraction)))).toEqual([
+      undefined,
+      undefined,
+      4000,
+      4000,
+      undefined,
+    ]);
+    expect(endOf("epoch", at(0.5))).toBe(40);
+    expect(endOf("time", at(0.5))).toBe(undefined);
   });
 });

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { metricText, tickText } from "./format";
 import { ascending, decimated, lastFinite, nearest, type Points, type Prepared, smoothed } from "./line-data";
-import type { Palette } from "./palette";
+import { type Palette, readable } from "./palette";
 import { extent, linearTicks, logTicks, padded, type ScaleKind, spread } from "./scales";
 
 export interface ChartLine {
@@ -170,12 +170,14 @@ export class Plot {
   }
 
   #labelRoom(): number {
-    const longest = Math.max(0, ...this.#lines.map((drawn) => this.#endText(drawn).length));
+    const longest = Math.max(
+      0,
+      ...this.#lines.map((drawn) => this.#endText(drawn, lastFinite(drawn.main.ys)).length),
+    );
     return Math.min(this.#width * 0.4, 14 + longest * 6.6);
   }
 
-  #endText(drawn: DrawnLine): string {
-    const at = lastFinite(drawn.main.ys);
+  #endText(drawn: DrawnLine, at: number): string {
     const value = at < 0 ? "" : metricText(drawn.main.ys[at] as number).replace(/^(−?)0\./, "$1.");
     return [drawn.line.label, value].filter(Boolean).join(" ");
   }
@@ -317,6 +319,8 @@ export class Plot {
     const size = 3.5 * ratio;
     ctx.save();
     ctx.lineWidth = 1.5 * ratio;
+    // The dashes of the line that was drawn last are still set.
+    ctx.setLineDash([]);
     for (const { line, crosses } of this.#lines) {
       ctx.strokeStyle = this.#color(line);
       ctx.beginPath();
@@ -324,7 +328,7 @@ export class Plot {
       for (const value of crosses) {
         const x = u.valToPos(value, "x", true);
         // Crosses on top of each other are one cross.
-        if (x - last < size) continue;
+        if (x - last < size * 2.5) continue;
         last = x;
         ctx.moveTo(x - size, y - size);
         ctx.lineTo(x + size, y + size);
@@ -345,7 +349,7 @@ export class Plot {
       if (at < 0) return [];
       const x = u.valToPos(drawn.main.xs[at] as number, "x", true);
       const y = u.valToPos(drawn.main.ys[at] as number, "y", true);
-      return Number.isFinite(y) ? [{ drawn, x, y }] : [];
+      return Number.isFinite(y) ? [{ drawn, at, x, y }] : [];
     });
     const top = u.bbox.top + 5 * ratio;
     const bottom = u.bbox.top + u.bbox.height - 5 * ratio;
@@ -359,19 +363,19 @@ export class Plot {
     ctx.font = `500 ${11 * ratio}px ${palette.font}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
-    ends.forEach(({ drawn, x, y }, i) => {
+    ends.forEach(({ drawn, at, x, y }, i) => {
       ctx.fillStyle = this.#color(drawn.line);
       ctx.beginPath();
       ctx.arc(x, y, 2.5 * ratio, 0, 2 * Math.PI);
       ctx.fill();
-      const text = this.#endText(drawn);
-      const at = places[i] as number;
+      const text = this.#endText(drawn, at);
+      const height = places[i] as number;
       ctx.lineWidth = 3 * ratio;
       ctx.lineJoin = "round";
       ctx.strokeStyle = palette.ground;
-      ctx.strokeText(text, x + 7 * ratio, at);
-      ctx.fillStyle = palette.ink;
-      ctx.fillText(text, x + 7 * ratio, at);
+      ctx.strokeText(text, x + 7 * ratio, height);
+      ctx.fillStyle = readable(this.#color(drawn.line), palette.ground, palette.ink);
+      ctx.fillText(text, x + 7 * ratio, height);
     });
     ctx.restore();
   }
@@ -383,7 +387,8 @@ export class Plot {
     for (let i = ys.length - 1; i >= 0; i--) {
       const x = xs[i] as number;
       if (x < from) return -1;
-      if (x <= to && Number.isFinite(ys[i] as number)) return i;
+      const y = ys[i] as number;
+      if (x <= to && Number.isFinite(y) && (y > 0 || this.#settings.scale === "linear")) return i;
     }
     return -1;
   }

@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
-import { type ExampleSummary, type RunSummary, useExamples, useGraphs, useRuns } from "../api";
-import { metricText, Sparkline } from "../charts";
+import { ApiProblem, type ExampleSummary, type RunSummary, useExamples, useGraphs, useRuns } from "../api";
+import { metricText } from "../charts/format";
+import { Sparkline } from "../charts/Sparkline";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { headline, metricName, stateDetail, stateOf } from "../runs/run-words";
@@ -35,7 +36,8 @@ export default function HomePage() {
 
 function Examples() {
   const { t } = useTranslation("home");
-  const { data, isPending, isError } = useExamples();
+  const word = useReason();
+  const { data, isPending, isError, error } = useExamples();
   return (
     <section aria-labelledby="home-examples">
       <div className="home-section-head">
@@ -50,7 +52,7 @@ function Examples() {
       {isError && (
         <p className="note bad" role="alert">
           <Icon name="warning" />
-          {t("examplesFailed")}
+          {error instanceof ApiProblem && error.status === 401 ? word(error) : t("examplesFailed")}
         </p>
       )}
       <div className="home-cards">

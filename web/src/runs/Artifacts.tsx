@@ -77,7 +77,7 @@ function Download({ runId, artifact }: { runId: string; artifact: StoredArtifact
   );
 }
 
-/** A picture that a node drew, on paper: node pictures are made for a light ground. */
+/** A picture that a node drew. Codefy's own follow the page's theme. */
 export function Picture({ runId, artifact }: { runId: string; artifact: StoredArtifact }) {
   const { t } = useTranslation("runs");
   const href = artifactUrl(runId, artifact.artifact_id);

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 import { useSearchParams } from "wouter";
 import type { LiveRun, RunDetail, StoredArtifact } from "../api";
-import { CurveControls, Curves, type CurveView, DEFAULT_VIEW } from "../charts";
+import { CurveControls, Curves, type CurveView, DEFAULT_VIEW } from "../charts/Curves";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { IconButton } from "../ui/Button";

@@ -6,16 +6,18 @@ import {
   ApiProblem,
   api,
   asProgress,
+  bestEpoch,
   keys,
   type LiveRun,
   type RunDetail,
+  type StoredArtifact,
   useArtifacts,
-  useCancelRun,
+  useAwaySince,
   useFleetMutation,
   useLiveRun,
   useRun,
 } from "../api";
-import { metricText } from "../charts";
+import { metricText } from "../charts/format";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { Button, buttonClass, IconButton } from "../ui/Button";
@@ -40,6 +42,7 @@ import { Live } from "./RunsPage";
 import { isLive } from "./run-list";
 import { metricName, progressText, stateOf, tookSeconds, whereOf } from "./run-words";
 import { Timeline } from "./Timeline";
+import { useCancel } from "./use-cancel";
 
 const TABS = ["overview", "console", "events", "artifacts", "environment"] as const;
 type TabId = (typeof TABS)[number];
@@ -47,11 +50,14 @@ type TabId = (typeof TABS)[number];
 export default function RunPage({ runId, tab }: { runId: string; tab?: string | undefined }) {
   const { t } = useTranslation("runs");
   const word = useReason();
-  const query = useRun(runId);
+  const [removing, setRemoving] = useState(false);
+  const query = useRun(runId, !removing);
   const live = useLiveRun(runId);
   if (query.data) {
     const known = TABS.find((id) => id === tab) ?? "overview";
-    return <Run run={query.data} live={live} tab={known} key={runId} />;
+    return (
+      <Run run={query.data} live={live} tab={known} there={!removing} onRemoving={setRemoving} key={runId} />
+    );
   }
   if (query.isPending) {
     return (
@@ -94,15 +100,20 @@ interface RunProps {
   run: RunDetail;
   live: LiveRun | undefined;
   tab: TabId;
+  /** False while the run is being deleted: what is shown stays, and nothing is asked of the server. */
+  there: boolean;
+  onRemoving: (removing: boolean) => void;
 }
 
-function Run({ run, live, tab }: RunProps) {
+function Run({ run, live, tab, there, onRemoving }: RunProps) {
   const { t } = useTranslation("runs");
   const format = useFormat();
   const [, navigate] = useLocation();
   const running = isLive(run);
-  const now = useNow(running);
-  const artifacts = useArtifacts(run.run_id).data?.artifacts ?? [];
+  const away = useAwaySince() !== null;
+  // Nothing is known to go on while the server does not answer.
+  const now = useNow(running && !away);
+  const artifacts = useArtifacts(run.run_id, there).data?.artifacts ?? [];
   const names = useMemo(() => nodeNames(run.graph), [run.graph]);
   const nameOf = (nodeId: string) => names.get(nodeId) ?? nodeId;
   const tabs = [
@@ -114,8 +125,8 @@ function Run({ run, live, tab }: RunProps) {
   ];
   return (
     <main className="page run-page">
-      <Head run={run} />
-      <Facts run={run} live={live} now={now} artifacts={artifacts.length} bytes={totalSize(artifacts)} />
+      <Head run={run} onRemoving={onRemoving} />
+      <Facts run={run} live={live} now={now} artifacts={artifacts} />
       <Timeline run={run} live={live} nameOf={nameOf} now={now} />
       <Tabs
         label={t("tabs.label")}
@@ -160,13 +171,13 @@ const TONE: Record<StateName, string> = {
   interrupted: "warn",
 };
 
-function Head({ run }: { run: RunDetail }) {
+function Head({ run, onRemoving }: { run: RunDetail; onRemoving: (removing: boolean) => void }) {
   const { t } = useTranslation("runs");
   const word = useReason();
   const state = stateOf(run.status);
   const [, navigate] = useLocation();
   const [deleting, setDeleting] = useState(false);
-  const cancel = useCancelRun();
+  const cancel = useCancel(run);
   const client = useQueryClient();
   const rerun = useFleetMutation(() =>
     api.submitRun({ graph: run.graph, options: { ...run.options, lane: "queued" }, name: run.name }),
@@ -199,7 +210,7 @@ function Head({ run }: { run: RunDetail }) {
             <span className={`pill ${TONE[state]}`} role="status">
               <StateMark state={state} word />
             </span>
-            {live && <Live />}
+            {live && run.status !== "disconnected" && <Live />}
           </div>
         </div>
         <Button
@@ -215,8 +226,8 @@ function Head({ run }: { run: RunDetail }) {
           <Button
             kind="danger"
             icon="stop"
-            isDisabled={cancel.isPending || run.cancel_requested === true}
-            onPress={() => cancel.mutate(run.run_id)}
+            isDisabled={cancel.pending || run.cancel_requested === true}
+            onPress={cancel.ask}
           >
             {t(run.cancel_requested ? "cancelling" : "cancel")}
           </Button>
@@ -253,6 +264,7 @@ function Head({ run }: { run: RunDetail }) {
           <IconButton icon="more" kind="plain" label={t("more")} />
         </Menu>
       </header>
+      {cancel.dialog}
       {problem instanceof ApiProblem && (
         <p className="note bad run-note" role="alert">
           <Icon name="warning" />
@@ -271,15 +283,20 @@ function Head({ run }: { run: RunDetail }) {
             <Button
               kind="danger"
               isDisabled={remove.isPending}
-              onPress={() =>
+              onPress={() => {
+                onRemoving(true);
                 remove.mutate(run.run_id, {
                   onSuccess: () => {
-                    client.removeQueries({ queryKey: keys.run(run.run_id) });
                     navigate("/runs");
+                    client.removeQueries({ queryKey: keys.run(run.run_id) });
+                    client.removeQueries({ queryKey: keys.artifacts(run.run_id) });
                   },
-                  onError: () => setDeleting(false),
-                })
-              }
+                  onError: () => {
+                    onRemoving(false);
+                    setDeleting(false);
+                  },
+                });
+              }}
             >
               {t("delete")}
             </Button>
@@ -296,14 +313,14 @@ interface FactsProps {
   run: RunDetail;
   live: LiveRun | undefined;
   now: number;
-  artifacts: number;
-  bytes: number;
+  artifacts: readonly StoredArtifact[];
 }
 
-function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
+function Facts({ run, live, now, artifacts }: FactsProps) {
   const { t } = useTranslation("runs");
   const format = useFormat();
-  const best = bestOf(run, live);
+  const best = bestOf(run, live, artifacts);
+  const kept = bestEpoch(live?.series ?? [], artifacts, run.graph);
   const where = whereOf(t, run);
   const took = tookSeconds(run, now);
   const peak = peakBytes(run);
@@ -321,6 +338,14 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
     return t("facts.fromTo", { from, to: format.clock(run.ended_at) });
   };
   const progress = isLive(run) ? (live?.progress ?? asProgress(run.progress)) : null;
+  // Of a run that nobody can see right now, only what was heard last is true.
+  const lost = run.status === "disconnected";
+  const progressLine = [
+    progress && progressText(t, format, lost ? { ...progress, eta_s: null } : progress),
+    lost && run.last_heard_at != null && t("lastHeard", { time: format.time(run.last_heard_at) }),
+  ]
+    .filter(Boolean)
+    .join(t("comma"));
   return (
     <dl className="run-facts">
       {progress && (
@@ -331,10 +356,16 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
               <i style={{ width: `${progress.fraction * 100}%` }} />
             </span>
           </dd>
-          <dt className="text-12 ink-3">{progressText(t, format, progress) || t("column.progress")}</dt>
+          <dt className="text-12 ink-3">{progressLine}</dt>
         </div>
       )}
       <Fact value={best === null ? "–" : metricText(best.value)} label={bestText()} />
+      {kept !== null && kept.name !== best?.name && (
+        <Fact
+          value={metricText(kept.value)}
+          label={t("facts.bestEpoch", { name: metricName(t, kept.name), epoch: kept.epoch })}
+        />
+      )}
       <Fact
         value={took === null ? t("facts.notStarted") : format.duration(isLive(run) ? Math.round(took) : took)}
         label={times()}
@@ -347,11 +378,11 @@ function Facts({ run, live, now, artifacts, bytes }: FactsProps) {
         />
       )}
       <Fact
-        value={format.count(artifacts)}
+        value={format.count(artifacts.length)}
         label={
-          artifacts === 0
+          artifacts.length === 0
             ? t("facts.noArtifacts")
-            : t("facts.artifacts", { count: artifacts, size: format.size(bytes) })
+            : t("facts.artifacts", { count: artifacts.length, size: format.size(totalSize(artifacts)) })
         }
       />
     </dl>

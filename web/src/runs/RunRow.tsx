@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
-import { asProgress, type RunSummary, useCancelRun, useDrainWorker } from "../api";
-import { metricText, Sparkline } from "../charts";
+import { asProgress, type RunSummary, useAwaySince, useDrainWorker } from "../api";
+import { metricText } from "../charts/format";
+import { Sparkline } from "../charts/Sparkline";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
 import { Button, IconButton } from "../ui/Button";
@@ -9,6 +10,7 @@ import { StateMark } from "../ui/StateMark";
 import { useNow } from "../ui/use-now";
 import { isLive } from "./run-list";
 import { headline, metricName, stateDetail, stateOf, tookSeconds, whereOf } from "./run-words";
+import { useCancel } from "./use-cancel";
 import { useSparkline } from "./use-sparkline";
 
 interface Props {
@@ -75,7 +77,8 @@ export function RunRow({ run, index }: Props) {
 
 function Took({ run }: { run: RunSummary }) {
   const format = useFormat();
-  const now = useNow(isLive(run) && run.started_at != null);
+  const away = useAwaySince() !== null;
+  const now = useNow(!away && isLive(run) && run.started_at != null);
   const seconds = tookSeconds(run, now);
   return seconds === null ? null : format.duration(isLive(run) ? Math.round(seconds) : seconds);
 }
@@ -141,15 +144,18 @@ function Remedy({ run }: { run: RunSummary }) {
 
 function RowCancel({ run }: { run: RunSummary }) {
   const { t } = useTranslation("runs");
-  const cancel = useCancelRun();
+  const cancel = useCancel(run);
   if (!isLive(run)) return null;
   return (
-    <IconButton
-      icon="stop"
-      size="s"
-      label={t("cancelRun", { number: run.number })}
-      isDisabled={cancel.isPending || run.cancel_requested === true}
-      onPress={() => cancel.mutate(run.run_id)}
-    />
+    <>
+      <IconButton
+        icon="stop"
+        size="s"
+        label={t("cancelRun", { number: run.number })}
+        isDisabled={cancel.pending || run.cancel_requested === true}
+        onPress={cancel.ask}
+      />
+      {cancel.dialog}
+    </>
   );
 }

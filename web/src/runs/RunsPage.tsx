@@ -17,7 +17,7 @@ import "./runs.css";
 import { matches } from "./run-list";
 import { type RunListState, useRunList } from "./use-run-list";
 
-const ROW_HEIGHT = 44;
+const ROW_HEIGHT = 45;
 const HEAD_HEIGHT = 32;
 
 /** Always shown, so that they keep their place; the others come when there is such a run. */
@@ -27,7 +27,7 @@ const CHIPS: readonly { status: StateName; always: boolean }[] = [
   { status: "disconnected", always: false },
   { status: "succeeded", always: true },
   { status: "failed", always: true },
-  { status: "cancelled", always: false },
+  { status: "cancelled", always: true },
   { status: "interrupted", always: false },
 ];
 
@@ -54,7 +54,7 @@ export default function RunsPage() {
     <main className="page">
       <div className="page-head">
         <h1>{t("title")}</h1>
-        {!list.loading && (
+        {list.counted && (
           <span className="ink-3 runs-total">{t("inAll", { number: format.count(all) })}</span>
         )}
         <span className="grow" />
@@ -76,14 +76,19 @@ export default function RunsPage() {
           )}
         </SearchField>
         <Group className="row" aria-label={t("filterLabel")}>
-          <Chip label={t("all")} count={all} on={status === null} onPress={() => set("status", "")} />
+          <Chip
+            label={t("all")}
+            count={list.counted ? all : null}
+            on={status === null}
+            onPress={() => set("status", "")}
+          />
           {CHIPS.filter(
             (chip) => chip.always || chip.status === status || (list.counts[chip.status] ?? 0) > 0,
           ).map((chip) => (
             <Chip
               key={chip.status}
               label={t(`common:state.${chip.status}`)}
-              count={list.counts[chip.status] ?? 0}
+              count={list.counted ? (list.counts[chip.status] ?? 0) : null}
               on={chip.status === status}
               onPress={() => set("status", chip.status === status ? "" : chip.status)}
             />
@@ -108,11 +113,11 @@ export function Live() {
   );
 }
 
-function Chip(props: { label: string; count: number; on: boolean; onPress: () => void }) {
+function Chip(props: { label: string; count: number | null; on: boolean; onPress: () => void }) {
   const format = useFormat();
   return (
     <AriaButton className="chip runs-chip" aria-pressed={props.on} onPress={props.onPress}>
-      {props.label} <span className="n">{format.count(props.count)}</span>
+      {props.label} <span className="n">{props.count === null ? "–" : format.count(props.count)}</span>
     </AriaButton>
   );
 }

@@ -1,5 +1,12 @@
 // The five facts at the head of a run. Pure.
-import { fromJsonNumber, type LiveRun, type RunDetail, type Series, type StoredArtifact } from "../api";
+import {
+  bestEpoch,
+  fromJsonNumber,
+  type LiveRun,
+  type RunDetail,
+  type Series,
+  type StoredArtifact,
+} from "../api";
 import { headline } from "./run-words";
 
 export interface Best {
@@ -16,9 +23,16 @@ function isCost(name: string): boolean {
 }
 
 /** The best value of the headline metric: its place is told when the points are here. */
-export function bestOf(run: RunDetail, live: LiveRun | undefined): Best | null {
+export function bestOf(
+  run: RunDetail,
+  live: LiveRun | undefined,
+  artifacts: readonly StoredArtifact[] = [],
+): Best | null {
   const head = headline(run.latest_metrics);
   if (head === null) return null;
+  // What the best checkpoint holds is the best, here as on the canvas.
+  const kept = bestEpoch(live?.series ?? [], artifacts, run.graph);
+  if (kept?.name === head.name) return kept;
   const series = live?.series.find((one: Series) => one.name === head.name);
   if (!series || series.length < 2) return head;
   const sign = isCost(head.name) ? -1 : 1;

@@ -180,7 +180,7 @@ describe("the timeline", () => {
       ["start", "", 10, 12],
       ["node", "data", 12, 20],
       ["node", "train", 20, 95],
-      ["start", "", 95, 100],
+      ["rest", "", 95, 100],
     ]);
     expect(parts.reduce((sum, part) => sum + part.to - part.from, 0)).toBe(100);
   });
@@ -198,6 +198,14 @@ describe("the timeline", () => {
       ["offline", 40, 60],
       ["node", 60, 100],
     ]);
+  });
+
+  it("gives a node whose process was killed the time until then", () => {
+    const live = liveOf([
+      ["node_status", { node_id: "train", status: "running" }, 20],
+      ["execution_error", { error: { code: "child_died", message: "" } }, 100],
+    ]);
+    expect(timelineOf(run, live, 0).at(-1)).toEqual({ kind: "node", from: 20, to: 100, nodeId: "train" });
   });
 
   it("grows while the run waits or runs", () => {

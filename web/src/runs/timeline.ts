@@ -1,7 +1,7 @@
 // A run's time to scale: waiting, starting, its nodes, times without a connection. Pure.
 import type { LiveRun, RunSummary } from "../api";
 
-export type SegmentKind = "queued" | "start" | "node" | "offline";
+export type SegmentKind = "queued" | "start" | "node" | "rest" | "offline";
 
 export interface Segment {
   kind: SegmentKind;
@@ -32,11 +32,13 @@ export function timelineOf(run: RunSummary, live: LiveRun | undefined, now: numb
     }
   }
   for (const piece of claimed.sort((a, b) => a.from - b.from)) {
-    if (piece.from > at) segments.push({ kind: "start", from: at, to: piece.from });
+    // Before the first node the engine is loaded; later gaps are what lies between nodes.
+    const kind = at === run.started_at ? "start" : "rest";
+    if (piece.from > at) segments.push({ kind, from: at, to: piece.from });
     segments.push(piece);
     at = Math.max(at, piece.to);
   }
-  if (end > at) segments.push({ kind: "start", from: at, to: end });
+  if (end > at) segments.push({ kind: at === run.started_at ? "start" : "rest", from: at, to: end });
   return withOffline(segments, offlineTimes(live, end));
 }
 
@@ -44,7 +46,8 @@ function nodeTimes(live: LiveRun | undefined, end: number): Segment[] {
   if (!live) return [];
   return Object.values(live.nodes).flatMap((node): Segment[] => {
     if (node.startedAt === null) return [];
-    const length = node.durationS ?? (node.status === "running" ? end - node.startedAt : 0);
+    // A node without a duration is running, or its process ended before it could tell.
+    const length = node.durationS ?? end - node.startedAt;
     return [
       { kind: "node", from: node.startedAt, to: Math.min(end, node.startedAt + length), nodeId: node.nodeId },
     ];

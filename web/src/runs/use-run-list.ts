@@ -11,6 +11,8 @@ const MOST_SINGLE_FETCHES = 20;
 export interface RunListState extends RunRows {
   total: number;
   counts: Readonly<Record<string, number>>;
+  /** Whether the counts have ever arrived. */
+  counted: boolean;
   loading: boolean;
   loadingMore: boolean;
   error: ApiProblem | null;
@@ -160,6 +162,7 @@ export function useRunList(status: string | null): RunListState {
     nextCursor: shown.nextCursor,
     total: shown.total,
     counts: shown.counts,
+    counted: loaded.ready,
     loading: !shown.ready && error === null,
     loadingMore,
     error,

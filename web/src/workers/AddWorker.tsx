@@ -8,8 +8,8 @@ import type { WorkerStatus } from "../api";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
-import { Command } from "./Command";
-import { freeName, isWorkerName, startCommand } from "./command";
+import { StartCommand } from "./Command";
+import { freeName, isWorkerName } from "./command";
 
 interface Props {
   workers: readonly WorkerStatus[];
@@ -61,7 +61,7 @@ export function AddWorker({ workers, onClose }: Props) {
           </Text>
         </TextField>
         <p className="ink-2">{t("addCommand")}</p>
-        <Command text={startCommand(window.location.origin, valid ? name : "NAME")} />
+        <StartCommand name={valid ? name : "NAME"} />
         <p className="text-12 ink-3">{t("addToken")}</p>
       </div>
     </Dialog>

@@ -5,6 +5,7 @@ import {
   ApiProblem,
   type DeviceStatus,
   type RunSummary,
+  useAwaySince,
   useDrainWorker,
   useRuns,
   useWorkers,
@@ -19,8 +20,7 @@ import { StateMark } from "../ui/StateMark";
 import { Tip } from "../ui/Tooltip";
 import { useNow } from "../ui/use-now";
 import { AddWorker } from "./AddWorker";
-import { Command } from "./Command";
-import { startCommand } from "./command";
+import { StartCommand } from "./Command";
 import "../runs/runs.css";
 import "./workers.css";
 
@@ -78,6 +78,7 @@ export default function WorkersPage() {
 function Fleet({ workers, alone }: { workers: readonly WorkerStatus[]; alone: boolean }) {
   const { t } = useTranslation("workers");
   const format = useFormat();
+  const away = useAwaySince();
   const page = useRuns(null, KNOWN_RUNS).data?.pages[0];
   const runs = new Map((page?.runs ?? []).map((run) => [run.run_id, run]));
   const slots = workers.flatMap((worker) => worker.devices.map((device) => device.slots));
@@ -85,16 +86,16 @@ function Fleet({ workers, alone }: { workers: readonly WorkerStatus[]; alone: bo
   const limit = slots.reduce((sum, slot) => sum + slot.limit, 0);
   return (
     <>
-      <dl className="fleet-figures">
+      <dl className={away === null ? "fleet-figures" : "fleet-figures stale"}>
         <div>
           <dd>
             {format.count(used)} / {format.count(limit)}
           </dd>
-          <dt>{t("slotsBusy")}</dt>
+          <dt>{away === null ? t("slotsBusy") : t("slotsBusyThen", { time: format.time(away) })}</dt>
         </div>
         <div>
           <dd>{format.count(page?.counts.queued ?? 0)}</dd>
-          <dt>{t("queued")}</dt>
+          <dt>{away === null ? t("queued") : t("queuedThen", { time: format.time(away) })}</dt>
         </div>
       </dl>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard */}
@@ -145,7 +146,7 @@ function NoWorkers() {
       <Icon name="workers" size={40} className="empty-icon" />
       <h2>{t("emptyTitle")}</h2>
       <p>{t("emptyText")}</p>
-      <Command text={startCommand(window.location.origin, "worker-1")} />
+      <StartCommand name="worker-1" />
       <p>{t("addToken")}</p>
     </div>
   );
@@ -162,8 +163,28 @@ function Pill({ tone, icon, children }: { tone: string; icon: IconName; children
   );
 }
 
+/** The words of a worker's state. */
+function stateWords(worker: WorkerStatus, t: (key: string) => string): string {
+  const words: string[] = [];
+  if (worker.state === "disconnected") words.push(t("state.disconnected"));
+  else if (worker.state !== "online") words.push(t("state.offline"));
+  else if (!worker.outdated) words.push(t("state.ready"));
+  if (worker.outdated) words.push(t("state.outdated"));
+  if (worker.draining) words.push(t("state.draining"));
+  return words.join(t("comma"));
+}
+
 function StatePills({ worker }: { worker: WorkerStatus }) {
   const { t } = useTranslation("workers");
+  const format = useFormat();
+  const away = useAwaySince();
+  if (away !== null) {
+    return (
+      <Pill tone="idle" icon="stale">
+        {t("state.lastKnown", { state: stateWords(worker, t), time: format.time(away) })}
+      </Pill>
+    );
+  }
   return (
     <>
       {worker.state === "online" && !worker.outdated && (
@@ -199,10 +220,13 @@ function StatePills({ worker }: { worker: WorkerStatus }) {
 function useAbout(worker: WorkerStatus): string {
   const { t } = useTranslation("workers");
   const format = useFormat();
-  const now = useNow(worker.state === "online" && worker.worker_id !== "local", 5000);
+  const away = useAwaySince() !== null;
+  const now = useNow(!away && worker.state === "online" && worker.worker_id !== "local", 5000);
   if (worker.worker_id === "local") return t("localAbout", { version: worker.product_version });
   const parts: string[] = [];
-  if (worker.last_heard_at === null) parts.push(t("neverHeard"));
+  if (away && worker.last_heard_at !== null) {
+    parts.push(t("lastHeard", { time: format.time(worker.last_heard_at) }));
+  } else if (worker.last_heard_at === null) parts.push(t("neverHeard"));
   else if (worker.state === "online") {
     const ago = Math.max(0, Math.round(now - worker.last_heard_at));
     parts.push(ago < 3 ? t("heardNow") : t("heard", { time: format.duration(ago) }));
@@ -222,6 +246,7 @@ function Machine({ worker, runs }: MachineProps) {
   const word = useReason();
   const about = useAbout(worker);
   const drain = useDrainWorker();
+  const away = useAwaySince() !== null;
   const local = worker.worker_id === "local";
   const name = local ? t("local") : worker.worker_id;
   return (
@@ -236,7 +261,7 @@ function Machine({ worker, runs }: MachineProps) {
               <Button
                 size="s"
                 aria-label={t(worker.draining ? "undrainNamed" : "drainNamed", { worker: name })}
-                isDisabled={drain.isPending}
+                isDisabled={drain.isPending || away}
                 onPress={() => drain.mutate({ workerId: worker.worker_id, drain: !worker.draining })}
               >
                 {t(worker.draining ? "undrain" : "drain")}
@@ -287,8 +312,10 @@ interface DeviceProps {
 function DeviceRow({ status, worker, runs }: DeviceProps) {
   const { t } = useTranslation("workers");
   const { device, slots } = status;
+  const format = useFormat();
+  const away = useAwaySince();
   // What a machine said before it was lost is history, not its state.
-  const fresh = worker.state === "online";
+  const fresh = worker.state === "online" && away === null;
   return (
     <tr>
       <td className="w-first">
@@ -314,9 +341,14 @@ function DeviceRow({ status, worker, runs }: DeviceProps) {
       </td>
       <td className="w-gap">
         <span
-          className="row slots"
+          className={away === null ? "row slots" : "row slots stale"}
           role="img"
-          aria-label={t("slots", { used: slots.used, limit: slots.limit })}
+          aria-label={
+            away === null
+              ? t("slots", { used: slots.used, limit: slots.limit })
+              : t("slotsThen", { used: slots.used, limit: slots.limit, time: format.time(away) })
+          }
+          title={away === null ? undefined : t("asOf", { time: format.time(away) })}
         >
           {slots.limit <= 8 &&
             Array.from({ length: slots.limit }, (_, i) => (
@@ -330,7 +362,7 @@ function DeviceRow({ status, worker, runs }: DeviceProps) {
       </td>
       <td>
         {slots.run_ids.length === 0 ? (
-          <span className="text-12 ink-3">{t("free")}</span>
+          <span className="text-12 ink-3">{away === null ? t("free") : "–"}</span>
         ) : (
           <span className="device-runs">
             {slots.run_ids.map((runId) => (

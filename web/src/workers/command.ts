@@ -15,6 +15,11 @@ export function freeName(taken: ReadonlySet<string>): string {
   }
 }
 
-export function startCommand(origin: string, name: string): string {
-  return `codefy-agent start --control ${origin} --token-file DATA-DIR/session-token --name ${name}`;
+/** `text` as one word of a POSIX shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function startCommand(origin: string, tokenFile: string, name: string): string {
+  return `codefy-agent start --control ${origin} --token-file ${shellWord(tokenFile)} --name ${name}`;
 }

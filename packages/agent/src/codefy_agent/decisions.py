@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 import msgspec
 
-from codefy_protocol.frames import Assign, Frame
+from codefy_protocol import reasons
+from codefy_protocol.bodies import RunError, RunFinishedBody
+from codefy_protocol.envelope import encode_body
+from codefy_protocol.frames import Assign, Device, Frame
 
 AttemptKey = tuple[str, int]
 """``(run_id, attempt)``: the key of everything that travels (F-4)."""
@@ -110,3 +114,20 @@ class ConnectionState(Enum):
     HELLO_SENT = "hello_sent"
     LIVE = "live"
     REJECTED = "rejected"
+
+
+def failed(key: AttemptKey, code: str, /, **params: str) -> FinishAttempt:
+    """The end of an attempt that never ran here, or whose agent is gone."""
+    why = reasons.reason(code, **params)
+    error = RunError(code=why.code, message=why.message, params=why.params)
+    return FinishAttempt(*key, encode_body(RunFinishedBody(status="failed", error=error)))
+
+
+def device_refusal(assign: Assign, devices: Iterable[Device]) -> tuple[str, dict[str, str]] | None:
+    """Why the assignment's devices cannot be had: one is missing, or has another UUID than at placement (S-5)."""
+    offered = {device.name: device.uuid for device in devices}
+    for wanted in assign.devices:
+        if wanted.name not in offered or (wanted.uuid is not None and offered[wanted.name] != wanted.uuid):
+            device = wanted.name if wanted.name not in offered else f"{wanted.name} ({wanted.uuid})"
+            return reasons.DEVICE_NOT_OFFERED, {"device": device, "offered": ", ".join(offered) or "none"}
+    return None

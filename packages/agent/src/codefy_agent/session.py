@@ -69,11 +69,11 @@ from codefy_agent.decisions import (
     SendRecords,
     StartAttempt,
     TruncateSpool,
+    device_refusal,
+    failed,
 )
 from codefy_agent.delivery import HeldAttempt, Phase, RestoredAttempt, SessionSettings
 from codefy_protocol import reasons
-from codefy_protocol.bodies import RunError, RunFinishedBody
-from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
     Ack,
     Assign,
@@ -162,11 +162,6 @@ class AgentSession:
     def worker_id(self) -> str:
         """The name it is known by: the control plane's word, or its own before the first welcome."""
         return self.welcome.worker_id if self.welcome else self._hello.name
-
-    @property
-    def grace_s(self) -> float:
-        """How long a cancelled run may take, when neither cancel nor assign says."""
-        return self.welcome.grace_s if self.welcome else 30.0
 
     def running(self) -> list[AttemptKey]:
         """Attempts whose child may be alive, in the order they came."""
@@ -406,7 +401,7 @@ class AgentSession:
         for key, held in self._attempts.items():
             if held.phase is Phase.ORPHANED:
                 held.phase = Phase.REFUSED
-                decisions.append(self._finish(key, reasons.AGENT_RESTARTED, {}))
+                decisions.append(failed(key, reasons.AGENT_RESTARTED, worker=self.worker_id))
         return decisions
 
     def _rejected(self, frame: Reject) -> list[Decision]:
@@ -427,7 +422,7 @@ class AgentSession:
         self._turns.append(key)
         if refusal is not None:
             code, params = refusal
-            return [self._finish(key, code, params)]
+            return [failed(key, code, worker=self.worker_id, **params)]
         return [StartAttempt(assign)]
 
     def _why_not(self, assign: Assign) -> tuple[str, dict[str, str]] | None:
@@ -439,14 +434,7 @@ class AgentSession:
         )
         if same_run or (assign.run_id, assign.attempt) in self._tombstones:
             return reasons.DUPLICATE_ASSIGNMENT, {"run_id": assign.run_id}
-        offered = {device.name: device.uuid for device in self._devices}
-        for wanted in assign.devices:
-            if wanted.name not in offered or (
-                wanted.uuid is not None and offered[wanted.name] != wanted.uuid
-            ):
-                device = wanted.name if wanted.name not in offered else f"{wanted.name} ({wanted.uuid})"
-                return reasons.DEVICE_NOT_OFFERED, {"device": device, "offered": ", ".join(offered) or "none"}
-        return None
+        return device_refusal(assign, self._devices)
 
     def _cancelled(self, frame: Cancel) -> list[Decision]:
         held = self._attempts.get((frame.run_id, frame.attempt))
@@ -488,11 +476,6 @@ class AgentSession:
     def _close(self, reason: str) -> list[Decision]:
         self._closing = True
         return [CloseConnection(reason)]
-
-    def _finish(self, key: AttemptKey, code: str, params: dict[str, str]) -> FinishAttempt:
-        why = reasons.reason(code, worker=self.worker_id, **params)
-        error = RunError(code=why.code, message=why.message, params=why.params)
-        return FinishAttempt(*key, encode_body(RunFinishedBody(status="failed", error=error)))
 
     def _held(self, run_id: str, attempt: int) -> HeldAttempt:
         held = self._attempts.get((run_id, attempt))

@@ -62,6 +62,7 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("POST", "/api/workers/{worker_id}/drain", workers_api.drain_worker, errors=(404,)),
     ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers_api.undrain_worker, errors=(404,)),
     ApiRoute("GET", "/api/system/devices", workers_api.list_devices),
+    ApiRoute("GET", "/api/system/server", about.server_info),
 )
 
 _PUBLIC = frozenset((route.method, route.path) for route in API_ROUTES if route.public)

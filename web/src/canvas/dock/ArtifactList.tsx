@@ -1,8 +1,8 @@
 import { useTranslation } from "react-i18next";
 import { artifactUrl } from "../../api";
 import type { StoredArtifact } from "../../api/types";
+import { useFormat } from "../../i18n/format";
 import { Icon, type IconName } from "../../ui/Icon";
-import { bytesText } from "../format";
 
 const ICON: Record<string, IconName> = {
   checkpoint: "save",
@@ -14,6 +14,7 @@ const ICON: Record<string, IconName> = {
 /** Files of a run: pictures as pictures, the others to save. */
 export function ArtifactList({ runId, artifacts }: { runId: string; artifacts: readonly StoredArtifact[] }) {
   const { t } = useTranslation("canvas");
+  const format = useFormat();
   if (artifacts.length === 0) return null;
   return (
     <ul className="artifacts">
@@ -31,7 +32,7 @@ export function ArtifactList({ runId, artifacts }: { runId: string; artifacts: r
               <span className="grow clip" title={artifact.path}>
                 {artifact.name}
               </span>
-              {artifact.size !== null && <span className="ink-3 nowrap">{bytesText(artifact.size)}</span>}
+              {artifact.size !== null && <span className="ink-3 nowrap">{format.size(artifact.size)}</span>}
               {artifact.available ? (
                 <a
                   className="btn btn-ghost btn-s btn-icon"

@@ -1,20 +1,23 @@
 import { useTranslation } from "react-i18next";
-import { type LiveRun, type Series, useLive } from "../../api";
+import { bestEpoch, type LiveRun, type Series, type StoredArtifact, useLive } from "../../api";
 import { Curves, type CurveView } from "../../charts/Curves";
 import { clockText, metricText } from "../../charts/format";
+import { useFormat } from "../../i18n/format";
 import { StateMark } from "../../ui/StateMark";
-import { bytesText, countText, durationText } from "../format";
+import { countText, durationText } from "../format";
 import { progressText } from "../progress";
 import type { RunView } from "../store/run-view";
 
 interface Props {
   run: RunView | null;
   series: readonly Series[];
+  artifacts: readonly StoredArtifact[];
   view: CurveView;
 }
 
-export function CurvesTab({ run, series, view }: Props) {
+export function CurvesTab({ run, series, artifacts, view }: Props) {
   const { t } = useTranslation("canvas");
+  const progress = useLive(run?.active === true ? run.runId : null, (live) => live?.progress ?? null);
   if (run === null) return <p className="dock-empty">{t("curvesNoRun")}</p>;
   return (
     <div className="dock-curves">
@@ -22,10 +25,10 @@ export function CurvesTab({ run, series, view }: Props) {
         {series.length === 0 ? (
           <p className="dock-empty">{t(run.active ? "curvesNotYet" : "curvesNone")}</p>
         ) : (
-          <Curves series={series} startedAt={run.startedAt} view={view} most={2} />
+          <Curves series={series} startedAt={run.startedAt} view={view} most={2} progress={progress} />
         )}
       </div>
-      <Facts run={run} series={series} />
+      <Facts run={run} series={series} artifacts={artifacts} />
     </div>
   );
 }
@@ -35,23 +38,22 @@ function last(series: readonly Series[], name: string): number | undefined {
   return (found.find((one) => one.scope === "epoch") ?? found[0])?.values.at(-1);
 }
 
-function best(series: readonly Series[], name: string): { value: number; epoch: number } | null {
-  const one = series.find((candidate) => candidate.name === name && candidate.scope === "epoch");
-  if (one === undefined) return null;
-  let at = -1;
-  for (let i = 0; i < one.length; i += 1) {
-    if (at < 0 || (one.values[i] as number) > (one.values[at] as number)) at = i;
-  }
-  return at < 0 ? null : { value: one.values[at] as number, epoch: one.epochs[at] as number };
-}
-
 /** The run in a few numbers beside its curves. */
-function Facts({ run, series }: { run: RunView; series: readonly Series[] }) {
+function Facts({
+  run,
+  series,
+  artifacts,
+}: {
+  run: RunView;
+  series: readonly Series[];
+  artifacts: readonly StoredArtifact[];
+}) {
   const { t } = useTranslation("canvas");
   const progress = useLive(run.runId, (live: LiveRun | undefined) => live?.progress ?? null);
+  const format = useFormat();
   const steps = series.find((one) => one.scope === "step" && one.name === "loss");
   const step = steps?.steps.at(-1);
-  const top = best(series, "val_accuracy");
+  const top = bestEpoch(series, artifacts, run.row?.graph);
   const memory = Math.max(0, ...Object.values(run.row?.peak_memory?.devices ?? {}));
   const rows: [string, string, string?][] = [];
   const add = (name: string, value: number | undefined) => {
@@ -59,14 +61,17 @@ function Facts({ run, series }: { run: RunView; series: readonly Series[] }) {
   };
   if (step !== undefined) rows.push([t("fact.step"), countText(step)]);
   add(t("fact.trainLoss"), last(series, "train_loss") ?? last(series, "loss"));
-  add(t("fact.valLoss"), last(series, "val_loss"));
   add(t("fact.valAccuracy"), last(series, "val_accuracy"));
-  if (top !== null) rows.push([t("fact.best"), metricText(top.value), t("fact.epoch", { epoch: top.epoch })]);
+  if (top !== null) {
+    const isLoss = top.name.endsWith("_loss");
+    const name = isLoss ? t("fact.bestLoss") : t("fact.best");
+    rows.push([name, metricText(top.value), t("fact.epoch", { epoch: top.epoch })]);
+  }
   add(t("fact.testAccuracy"), last(series, "test_accuracy"));
   const speed = last(series, "samples_per_second");
   if (speed !== undefined)
     rows.push([t("fact.speed"), t("perSecond", { value: countText(Math.round(speed)) })]);
-  if (memory > 0) rows.push([t("fact.memory"), bytesText(memory)]);
+  if (memory > 0) rows.push([t("fact.memory"), format.memory(memory)]);
   if (!run.active && run.startedAt !== null && run.endedAt !== null) {
     rows.push([t("fact.took"), durationText(run.endedAt - run.startedAt)]);
   }

@@ -22,9 +22,10 @@ const EMPTY_LOG: LogView = { lines: [], dropped: 0, bytes: 0, version: 0 };
 /** What the run gives, below the canvas. Folded, it shows the last result. */
 export function Dock() {
   const { t } = useTranslation("canvas");
-  const open = useView((state) => state.dockOpen);
   const height = useView((state) => state.dockHeight);
   const run = useRunView();
+  // Before the first run there is nothing to read: the canvas has the room.
+  const open = useView((state) => state.dockOpen) ?? run !== null;
   return (
     <section className="dock" aria-label={t("results")} style={{ height: open ? height : 36 }}>
       {open && <Resizer />}
@@ -117,15 +118,14 @@ function DockTabs({ open, run, log, artifacts }: DockTabsProps) {
         </>
       }
     >
-      {open && tab === "curves" && <CurvesTab run={run} series={series} view={view} />}
+      {open && tab === "curves" && <CurvesTab run={run} series={series} artifacts={artifacts} view={view} />}
       {open && tab === "console" && <Console run={run} log={log} />}
-      {open && tab === "outputs" && (
+      {open && tab === "outputs" && (run === null || artifacts.length === 0) && (
+        <p className="dock-empty">{t(run === null ? "outputsNoRun" : "noFiles")}</p>
+      )}
+      {open && tab === "outputs" && run !== null && artifacts.length > 0 && (
         <div className="dock-outputs">
-          {run === null || artifacts.length === 0 ? (
-            <p className="dock-empty">{t(run === null ? "outputsNoRun" : "noFiles")}</p>
-          ) : (
-            <ArtifactList runId={run.runId} artifacts={artifacts} />
-          )}
+          <ArtifactList runId={run.runId} artifacts={artifacts} />
         </div>
       )}
       {open && tab === "problems" && <Problems />}

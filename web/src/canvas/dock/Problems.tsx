@@ -35,7 +35,7 @@ export function Problems() {
       level = levelOf(doc, subgraph);
     }
     state.select([target]);
-    useView.getState().set({ panelOpen: true, panelTab: "parameters" });
+    useView.getState().set({ panelOpen: true });
     useStageUi.setState({ fitted: false });
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {

@@ -1,10 +1,11 @@
 import { useTranslation } from "react-i18next";
 import type { NodeDefinition, PortDefinition } from "../../api/types";
+import { CodeText } from "../../ui/CodeText";
 import { Markdown } from "../../ui/Markdown";
 import { PortShape } from "../PortShape";
 
 /** The documentation that the node's author wrote, and what its ports take and give. */
-export function Help({ definition }: { definition: NodeDefinition | undefined }) {
+export default function Help({ definition }: { definition: NodeDefinition | undefined }) {
   const { t } = useTranslation("canvas");
   if (definition === undefined) return <p className="panel-empty">{t("noHelp")}</p>;
   return (
@@ -34,7 +35,9 @@ function Ports({ title, ports }: { title: string; ports: readonly PortDefinition
               </span>
             </p>
             {port.doc !== undefined && port.doc !== "" && (
-              <p className="text-12 ink-2 help-doc">{port.doc}</p>
+              <p className="text-12 ink-2 help-doc">
+                <CodeText text={port.doc} />
+              </p>
             )}
           </li>
         ))}

@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useLive } from "../../api";
 import { Button, IconButton } from "../../ui/Button";
@@ -13,9 +13,10 @@ import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
 import { type PanelTab, useView } from "../store/view";
 import { useWords } from "../words";
-import { Help } from "./Help";
 import { Outputs } from "./Outputs";
 import { Parameters } from "./Parameters";
+
+const Help = lazy(() => import("./Help"));
 
 /** Everything about the one selected node. */
 export function NodePanel() {
@@ -30,7 +31,8 @@ function Panel({ node }: { node: GraphNode }) {
   const { t } = useTranslation("canvas");
   const { store, catalog } = useEditor();
   const words = useWords();
-  const tab = useView((state) => state.panelTab);
+  // Another node begins with its parameters again.
+  const [tab, setTab] = useState<PanelTab>("parameters");
   const run = useRunView();
   const definition = catalog.get(node.type);
   const wired = useGraph(
@@ -96,11 +98,15 @@ function Panel({ node }: { node: GraphNode }) {
         panelClassName="panel-body"
         tabs={tabs}
         selected={tab}
-        onSelect={(panelTab) => useView.getState().set({ panelTab })}
+        onSelect={setTab}
       >
         {tab === "parameters" && <Parameters node={node} definition={definition} />}
         {tab === "outputs" && <Outputs node={node} definition={definition} />}
-        {tab === "help" && <Help definition={definition} />}
+        {tab === "help" && (
+          <Suspense>
+            <Help definition={definition} />
+          </Suspense>
+        )}
       </Tabs>
       <div className="panel-foot">
         {subgraph !== null && (

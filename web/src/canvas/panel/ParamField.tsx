@@ -2,6 +2,7 @@ import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { GraphProblem, ParamDefinition } from "../../api/types";
 import { IconButton } from "../../ui/Button";
+import { plainText } from "../../ui/CodeText";
 import { NumberField } from "../../ui/NumberField";
 import { Segmented } from "../../ui/Segmented";
 import { Select } from "../../ui/Select";
@@ -44,7 +45,7 @@ export function ParamField({ node, param }: Props) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: only watches where the focus is
     <div className="form-row" onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}>
-      <span className="form-label" title={param.doc}>
+      <span className="form-label" title={plainText(param.doc)}>
         <span className="clip">{label}</span>
         {!isDefault(node, param) && param.kind !== "subgraph" && (
           <IconButton

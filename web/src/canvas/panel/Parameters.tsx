@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useLive } from "../../api";
 import type { NodeDefinition } from "../../api/types";
+import { plainText } from "../../ui/CodeText";
 import { Icon } from "../../ui/Icon";
 import { shapeText } from "../format";
 import { findNode, type GraphNode, nodeTitle } from "../model/document";
@@ -137,7 +138,7 @@ function Inputs({ node, definition }: { node: GraphNode; definition: NodeDefinit
               ? ""
               : shapeText(outputs?.[source.id]?.outputs[edge.sourceHandle]?.shape);
           return (
-            <li key={port.name} title={port.doc}>
+            <li key={port.name} title={plainText(port.doc)}>
               <PortShape type={port.type} filled={edge !== undefined} />
               <span className="form-input-name">{port.name.replaceAll("_", " ")}</span>
               {source === undefined ? (

@@ -41,6 +41,8 @@ export interface GraphActions {
   set(
     change: Partial<Pick<GraphState, "save" | "saveProblem" | "revision" | "problems" | "checked" | "runId">>,
   ): void;
+  /** Save over `revision`, which someone else saved. */
+  takeOver(revision: number): void;
   /** Take another document, as read from the server; can be undone. */
   replace(doc: GraphDocument): void;
 }
@@ -116,6 +118,7 @@ export function createGraphStore(name: string, doc: GraphDocument, revision: num
               },
         ),
       set: (change) => set(change),
+      takeOver: (revision) => set({ save: "waiting", revision }),
       replace: (next) =>
         set((state) =>
           settle({

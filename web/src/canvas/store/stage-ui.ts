@@ -14,7 +14,13 @@ interface StageUi {
   queueOpen: boolean;
   keysOpen: boolean;
   /** Why the last run could not be started, until it is dismissed. */
-  notice: { tone: "bad" | "warn" | "live"; text: string; detail?: string } | null;
+  notice: {
+    tone: "bad" | "warn" | "live";
+    text: string;
+    detail?: string | undefined;
+    /** The queued run that it is about: it links there, and goes when the run has started. */
+    queued?: { runId: string; since: number };
+  } | null;
   /** The whole graph was fitted into view and nobody has moved the canvas since. */
   fitted: boolean;
   removeChosen: () => void;

@@ -11,11 +11,11 @@ export const DOCK_LEAST = 140;
 interface ViewState {
   tabs: readonly string[];
   last: string | null;
-  dockOpen: boolean;
+  /** `null` until someone folds or opens it: open as soon as there is a run. */
+  dockOpen: boolean | null;
   dockHeight: number;
   dockTab: DockTab;
   panelOpen: boolean;
-  panelTab: PanelTab;
   libraryOpen: boolean;
   curves: CurveView;
   showTab(name: string): void;
@@ -28,11 +28,10 @@ export const useView = create<ViewState>()(
     (set) => ({
       tabs: [],
       last: null,
-      dockOpen: true,
+      dockOpen: null,
       dockHeight: 248,
       dockTab: "curves",
       panelOpen: true,
-      panelTab: "parameters",
       libraryOpen: false,
       curves: { scale: "log", axis: "step", smoothing: 0.6 },
       showTab: (name) =>

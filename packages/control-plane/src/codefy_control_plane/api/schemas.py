@@ -36,6 +36,16 @@ class Health(msgspec.Struct, kw_only=True):
     protocol_version: int
 
 
+class ServerInfo(msgspec.Struct, kw_only=True):
+    """Where the server keeps its things, on its own machine."""
+
+    version: str
+    data_dir: str
+    """Absolute path."""
+    token_file: str
+    """Absolute path of the session token, for commands that are run on the server's machine."""
+
+
 class SubmitRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     graph: msgspec.Raw
     """A graph document."""

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import tempfile
-import webbrowser
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ import click
 from codefy_control_plane.api.schemas import RunDetail
 from codefy_control_plane.cli.connect import EXIT_FAILED, EXIT_INTERRUPTED
 from codefy_control_plane.cli.run import WatchingStopped, watch_run
+from codefy_control_plane.cli.serve import OPEN_PAGE, on_a_desktop, open_in_browser
 from codefy_control_plane.cli.watch import metric_text
 from codefy_control_plane.testing import ControlPlane, ServerDidNotStart
 from codefy_protocol.names import RunOptions, Target
@@ -74,8 +74,11 @@ async def _demo(
 ) -> RunDetail:
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(ControlPlane(data_dir, port=port))
-        link = f"{server.url}/?token={server.token}"
         click.echo(f"server     {server.url}")
+        click.echo(
+            f"data       {server.data_dir}"
+            + ("" if data_dir else " (removed at the end; keep it with --data-dir)")
+        )
         agent_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codefy-demo-")))
         await stack.enter_async_context(_worker(server, agent_dir))
         await _online(server)
@@ -84,16 +87,17 @@ async def _demo(
         submitted = await server.client.submit(
             bytes(example.graph), RunOptions(target=Target(worker=WORKER)), "demo training"
         )
-        click.echo(f"page       {server.url}/runs/{submitted.run_id}")
-        click.echo(f"open this  {link}")
-        if open_browser or (open_browser is None and _has_desktop()):
-            webbrowser.open(f"{server.url}/runs/{submitted.run_id}?token={server.token}")
+        link = f"{server.url}/runs/{submitted.run_id}?token={server.token}"
+        click.echo(f"page       {link}")
+        if open_browser or (open_browser is None and on_a_desktop()):
+            await asyncio.to_thread(open_in_browser, server.data_dir / OPEN_PAGE, link)
         ended = await watch_run(server.client, submitted.run_id, as_json=False)
         accuracy = ended.latest_metrics.get("test_accuracy")
         if accuracy is not None:
             click.echo(f"accuracy   {metric_text(accuracy)} on the test digits, trained on {ended.worker_id}")
         if not exit_after:
-            click.echo(f"The page stays up at {link} until Ctrl-C.")
+            kept = "" if data_dir else ", then everything is removed"
+            click.echo(f"The page stays up until Ctrl-C{kept}:\n  {link}")
             await _until_interrupted()
         return ended
 
@@ -112,6 +116,8 @@ async def _worker(server: ControlPlane, folder: Path):
         str(server.token_file),
         "--name",
         WORKER,
+        "--log-level",
+        "warning",
         env={**os.environ, "CODEFY_AGENT_DATA_DIR": str(folder)},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=None,
@@ -147,7 +153,3 @@ async def _until_interrupted() -> None:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-
-
-def _has_desktop() -> bool:
-    return sys.stdout.isatty() and (sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY")))

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -277,7 +278,10 @@ def _execute(
             messages.put(None)
 
     # The graph runs in a thread of its own so that the main one can take Ctrl-C and draw.
-    previous = signal.signal(signal.SIGINT, lambda number, frame: stop.set())
+    def stop_it(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    previous = signal.signal(signal.SIGINT, stop_it)
     worker = threading.Thread(target=work, name="graph")
     worker.start()
     try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from codefy_control_plane.api.schemas import RunDetail
 from codefy_control_plane.cli.connect import (
@@ -58,7 +60,8 @@ def run(
 ) -> None:
     """Queue GRAPH (a graph file) and watch it until it ends.
 
-    Ctrl-C stops watching only; the run goes on. Stop it with: codefy runs cancel ID
+    Ctrl-C stops watching only; the run goes on. Watch it again with: codefy runs watch ID. Stop it with:
+    codefy runs cancel ID
 
     Exit code: 0 succeeded (or detached), 1 failed, cancelled, interrupted or not submitted, 2 bad command line,
     130 Ctrl-C.
@@ -104,15 +107,32 @@ async def watch_run(client: Client, run_id: str, *, as_json: bool) -> RunDetail:
         ended = await watching
     except asyncio.CancelledError:
         watcher.close()
+        where = repeated_options()
         raise WatchingStopped(
-            f"Stopped watching; run {run_id} goes on. Watch it with: codefy runs log --follow {run_id}. "
-            f"Stop it with: codefy runs cancel {run_id}"
+            f"Stopped watching; run {run_id} goes on.\n"
+            f"  watch it again:  codefy runs watch {run_id}{where}\n"
+            f"  stop it:         codefy runs cancel {run_id}{where}"
         ) from None
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         watcher.close()
     watcher.result(ended)
     return ended
+
+
+def repeated_options() -> str:
+    """The options that found the server, as they were typed, so that a command told here can be copied."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return ""
+    given = [
+        f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
+        for name, value in context.params.items()
+        if name in ("server", "token_file", "data_dir")
+        and value is not None
+        and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    return "".join(given)
 
 
 async def _follow(client: Client, run_id: str, watcher: Watcher) -> RunDetail:

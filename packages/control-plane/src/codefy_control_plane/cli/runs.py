@@ -16,6 +16,7 @@ from rich.table import Table
 
 from codefy_control_plane.api.schemas import RunDetail, RunSummary, StoredArtifact
 from codefy_control_plane.cli.connect import find_server, run_with_client, server_options
+from codefy_control_plane.cli.run import exit_after, watch_run
 from codefy_control_plane.cli.watch import duration, metric_text
 from codefy_control_plane.client import TERMINAL_STATUSES, Client
 
@@ -170,6 +171,21 @@ def show(run: str, as_json: bool, server: str | None, token_file: Path | None, d
 
 @runs.command()
 @click.argument("run")
+@as_json_option
+@server_options
+def watch(
+    run: str, as_json: bool, server: str | None, token_file: Path | None, data_dir: Path | None
+) -> None:
+    """Show a run from its start until it ends, as codefy run does. Ctrl-C stops watching only."""
+
+    async def follow(client: Client) -> RunDetail:
+        return await watch_run(client, await resolve(client, run), as_json=as_json)
+
+    exit_after(lambda: run_with_client(find_server(server, token_file, data_dir), follow))
+
+
+@runs.command()
+@click.argument("run")
 @server_options
 def cancel(run: str, server: str | None, token_file: Path | None, data_dir: Path | None) -> None:
     """Stop a run: at once when it waits, between two batches when it trains."""
@@ -198,6 +214,8 @@ def log(run: str, follow: bool, server: str | None, token_file: Path | None, dat
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()
             if ended or not follow:
+                if not offset:
+                    click.echo("The run printed nothing" + ("." if ended else " yet."), err=True)
                 return
             if not text:
                 await asyncio.sleep(0.5)

@@ -52,7 +52,8 @@ def serve(
 ) -> None:
     """Start the server and its web UI.
 
-    It prints two lines once it listens: its address, and the link that opens it in a browser. Stop it with Ctrl-C.
+    It prints three lines once it listens: its address, the link that opens it in a browser, and the folder of its
+    data. Stop it with Ctrl-C.
     """
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
@@ -69,7 +70,7 @@ def serve(
     for warning in settings.warnings:
         click.echo(f"Warning: {warning.message}", err=True)
     if open_browser is None:
-        open_browser = _on_a_desktop()
+        open_browser = on_a_desktop()
     raise SystemExit(asyncio.run(_serve(settings, open_browser=open_browser)))
 
 
@@ -94,10 +95,11 @@ async def _serve(settings: Settings, *, open_browser: bool) -> int:
         async with Server(settings) as server:
             click.echo(f"Codefy is ready at {server.url}")
             click.echo(f"Open {server.link}")
+            click.echo(f"Data is in {settings.data_dir}")
             sys.stdout.flush()
             if open_browser:
                 page = settings.data_dir / OPEN_PAGE
-                await asyncio.to_thread(_open_in_browser, page, server.link)
+                await asyncio.to_thread(open_in_browser, page, server.link)
                 try:
                     await _until_stopped(server, stop)
                 finally:
@@ -107,6 +109,7 @@ async def _serve(settings: Settings, *, open_browser: bool) -> int:
     except CannotServe as error:
         click.echo(f"Error: {error}", err=True)
         return 1
+    click.echo("stopped")
     return 0
 
 
@@ -123,7 +126,7 @@ async def _until_stopped(server: Server, stop: asyncio.Event) -> None:
         await asyncio.gather(stopping, failing, return_exceptions=True)
 
 
-def _on_a_desktop() -> bool:
+def on_a_desktop() -> bool:
     if not sys.stdout.isatty():
         return False
     if sys.platform in ("darwin", "win32"):
@@ -131,7 +134,7 @@ def _on_a_desktop() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open_in_browser(page: Path, link: str) -> None:
+def open_in_browser(page: Path, link: str) -> None:
     """Open ``link`` through a private file: a command line is seen by every account of the machine, token and all."""
     handle = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:

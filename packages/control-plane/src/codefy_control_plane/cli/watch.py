@@ -10,6 +10,7 @@ import click
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from codefy_control_plane.api.schemas import RunDetail, StoredEvent, StoredMetric
@@ -131,9 +132,10 @@ class TextWatcher:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._metrics: dict[str, JsonNumber] = {}
+        self._metrics: dict[str, dict[str, JsonNumber]] = {}
+        """Latest values by node and name."""
         self._handlers: dict[str, Callable[[StoredEvent], None]] = {
-            "execution_start": lambda _: self._say("started"),
+            "execution_start": lambda _: self._say("started; the first node follows when torch is loaded"),
             "node_status": self._node_status,
             "node_progress": self._node_progress,
             "run_warning": self._warning,
@@ -174,7 +176,8 @@ class TextWatcher:
             self._say(", ".join(f"{name} {metric_text(value)}" for name, value in results.items()))
 
     def _new_metrics(self, points: list[StoredMetric]) -> None:
-        self._metrics.update((point.name, point.value) for point in points)
+        for point in points:
+            self._metrics.setdefault(point.node_id, {})[point.name] = point.value
 
     def _node_status(self, event: StoredEvent) -> None:
         status = msgspec.json.decode(event.payload, type=NodeStatus)
@@ -199,9 +202,10 @@ class TextWatcher:
     def _warning(self, event: StoredEvent) -> None:
         self._say("warning: " + msgspec.json.decode(event.payload, type=RunWarning).message, "yellow")
 
-    def _latest(self) -> str:
-        shown = [name for name in PREFERRED_METRICS if name in self._metrics]
-        return "  ".join(f"{name} {metric_text(self._metrics[name])}" for name in shown[:3])
+    def _latest(self, node_id: str) -> str:
+        values = self._metrics.get(node_id, {})
+        shown = [name for name in PREFERRED_METRICS if name in values]
+        return "  ".join(f"{name} {metric_text(values[name])}" for name in shown[:3])
 
     def _say(self, text: str, style: str = "") -> None:
         self._console.print(Text(text, style=style), soft_wrap=True)
@@ -233,7 +237,7 @@ class LineWatcher(TextWatcher):
             f"  {progress.node_id}",
             progress_text(progress),
             percent,
-            self._latest(),
+            self._latest(progress.node_id),
             eta_text(progress),
         ]
         self._say("  ".join(part for part in parts if part))
@@ -245,13 +249,18 @@ class LiveWatcher(TextWatcher):
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._bars: dict[str, TaskID] = {}
+        # On a narrow terminal the metrics are cut first; the name, the bar and the time left stay.
+        whole = Column(no_wrap=True, min_width=10)
         self._progress = Progress(
-            TextColumn("  {task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[detail]}"),
+            TextColumn("  {task.description}", table_column=whole),
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f} %", table_column=Column(no_wrap=True, min_width=5)),
+            TextColumn(
+                "{task.fields[detail]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            ),
             console=console,
             transient=True,
+            expand=True,
         )
         self._progress.start()
 
@@ -270,11 +279,12 @@ class LiveWatcher(TextWatcher):
     def _node_progress(self, event: StoredEvent) -> None:
         progress = msgspec.json.decode(event.payload, type=NodeProgress)
         self._node_runs(progress.node_id)
-        parts = (progress_text(progress), eta_text(progress), self._latest())
+        parts = (progress_text(progress), eta_text(progress), self._latest(progress.node_id))
         self._progress.update(
             self._bars[progress.node_id],
             completed=progress.fraction or 0.0,
             detail="  ".join(part for part in parts if part),
+            refresh=True,
         )
 
 

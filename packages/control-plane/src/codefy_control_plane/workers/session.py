@@ -91,8 +91,6 @@ from codefy_protocol.reasons import (
 
 LATE_GRACE_S = 60.0
 """A grace whose end was noticed late (the machine slept) is prolonged by this once: nobody could have come back."""
-
-
 EXPECTED_S = 10.0
 """How long a welcome waits for the attempts that are about to be adopted. An agent waits longer for it."""
 
@@ -392,7 +390,7 @@ class WorkerSession:
             if tracked.live:
                 decisions += self._returned(tracked, key in listed, now)
         for key, state in listed.items():
-            if key not in self._attempts:
+            if key not in self._attempts or self._attempts[key].phase is Phase.OVER:
                 decisions += self._stray(key, now, running=state.state == "running")
         return [*decisions, WorkerChanged()]
 

@@ -43,10 +43,11 @@ def confusion_svg(
     labels = [_shorten(name) for name in class_names]
     widest = max((len(label) for label in labels), default=1) * _CHARACTER
     digits = max((len(str(value)) for row in matrix for value in row), default=1)
-    cell = max(28.0 if count <= 24 else 18.0, digits * _CHARACTER + 10)
+    # Few classes get large cells, many get small ones; the number must fit in any case.
+    cell = max(18.0, min(64.0, 320 / max(count, 1)), digits * _CHARACTER + 10)
     slanted = widest > cell - 4
     left, top = 16 + 20 + widest + 8, 16 + 24 + (20 if subtitle else 0) + 20
-    header = (widest * 0.72 + 14 if slanted else 18.0) + 2
+    header = (widest * 0.72 + 14 if slanted else 18.0) + 6
     grid_x, grid_y = left, top + header
     side = count * cell
     # Slanted names of the last columns lean out to the right.
