@@ -85,8 +85,9 @@ def test_a_side_never_decodes_what_only_it_may_send() -> None:
         msgspec.msgpack.encode({"type": "event"}),
         msgspec.msgpack.encode([1, 2]),
         msgspec.msgpack.encode([{"type": "event", "run_id": 5}]),
+        b"\x91" * 5000 + b"\x90",
     ],
-    ids=["empty", "no MessagePack", "no array", "no frames", "a field of the wrong type"],
+    ids=["empty", "no MessagePack", "no array", "no frames", "a field of the wrong type", "nested too deep"],
 )
 def test_a_malformed_message_is_named(message: bytes) -> None:
     with pytest.raises(codec.MalformedMessage):

@@ -85,3 +85,8 @@ def test_capping_fits_and_twice_changes_nothing(payload: Any, cap: int) -> None:
     assert len(once) <= cap
     assert cap_body(once, cap) == once
     msgspec.json.decode(once)
+
+
+def test_a_body_nested_too_deep_is_no_json_that_can_be_read() -> None:
+    with pytest.raises(msgspec.DecodeError, match="too deep"):
+        decode_body(b"[" * 5000 + b"]" * 5000)

@@ -37,3 +37,11 @@ def test_the_other_direction_is_another_language() -> None:
         pipe.decode_agent_messages(pipe.encode_chunk([RECORDS[1]])[4:])
     chunk = pipe.encode_chunk([pipe.StopRun()])[4:]
     assert pipe.decode_agent_messages(chunk) == [pipe.StopRun()]
+
+
+def test_a_chunk_nested_too_deep_is_malformed() -> None:
+    deep = b"\x91\x82\xa4type\xa8preamble\xa1x" + b"\x91" * 5000 + b"\x90"
+    with pytest.raises(pipe.MalformedPipe):
+        pipe.decode_child_messages(deep)
+    with pytest.raises(pipe.MalformedPipe):
+        pipe.decode_agent_messages(deep)

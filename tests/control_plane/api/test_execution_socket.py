@@ -207,6 +207,8 @@ async def test_closing_the_tab_does_not_stop_the_run(
             "i",
         ),
         (b"\x00\x01", "invalid_body", None),
+        ("[" * 5000 + "]" * 5000, "invalid_body", None),
+        ('{"type":"run","id":"j","graph":' + "[" * 5000 + "]" * 5000 + "}", "invalid_body", None),
     ],
 )
 async def test_bad_messages_are_answered_and_the_socket_lives_on(

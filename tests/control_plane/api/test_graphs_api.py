@@ -182,3 +182,28 @@ async def test_the_server_says_where_the_token_is_but_not_the_token(
     assert token not in response.text
     refused = await stranger.get("/api/system/server")
     assert (refused.status_code, refused.json()["code"]) == (401, "token_required")
+
+
+async def test_a_body_nested_too_deep_is_refused_and_no_error_of_the_server(
+    client: httpx.AsyncClient,
+) -> None:
+    deep = b'{"graph":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    for method, path in (
+        ("POST", "/api/graphs/validate"),
+        ("PUT", "/api/graphs/deep"),
+        ("POST", "/api/runs"),
+    ):
+        answer = await client.request(
+            method, path, content=deep, headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_body")
+
+
+async def test_a_graph_file_nested_too_deep_is_not_listed(
+    client: httpx.AsyncClient, settings: Settings
+) -> None:
+    folder = settings.data_dir / "graphs"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "deep.json").write_bytes(b"[" * 5000 + b"]" * 5000)
+    assert (await client.get("/api/graphs")).json()["graphs"] == []
+    assert (await client.get("/api/graphs/deep")).status_code == 404

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codefy_engine.graph import Builder, GraphProblem, parse_graph, validate_graph
+from codefy_engine.graph.document import GraphInvalid
 from codefy_engine.graph.validation import find_cycles
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol import reasons
@@ -48,6 +49,22 @@ def _module(*layers: tuple[Any, ...], edges: list[str], boundaries: bool = True)
 
 def _found(problems: list[GraphProblem]) -> list[tuple[str, str | None]]:
     return [(problem.code, problem.node_id) for problem in problems]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_huge_number_is_a_bad_parameter_and_no_error_of_the_engine(registry: Registry, sign: int) -> None:
+    huge = sign * 10**400
+    problems = _check(
+        registry, [("one", "Constant", {"number": huge}), ("net", "Module", {"subgraph": huge})]
+    )
+    assert ("param_invalid", "one") in _found(problems)
+    assert ("param_invalid", "net") in _found(problems)
+    assert all(len(problem.message) < 300 for problem in problems)
+    seed = _check(registry, [("one", "Constant", {"number": 2})], settings={"seed": huge})
+    assert _found(seed) == [("setting_invalid", None)]
+    document = {"nodes": [{**_node("one", "Constant"), "position": {"x": huge, "y": 0}}], "edges": []}
+    with pytest.raises(GraphInvalid):
+        parse_graph(json.dumps(document).encode())
 
 
 def test_a_good_graph_has_no_problems(registry: Registry) -> None:

@@ -152,5 +152,5 @@ def _per_epoch(body: bytes) -> bool:
     """Whether a metrics record holds a point that is taken once per epoch."""
     try:
         return any(point.scope == "epoch" for point in _metrics_decoder.decode(body).points)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False

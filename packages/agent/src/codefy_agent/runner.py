@@ -313,6 +313,6 @@ class Runner:
 
     @staticmethod
     def _status(body: bytes) -> str:
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
             return _finished_decoder.decode(body).status
         return ""

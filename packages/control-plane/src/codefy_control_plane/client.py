@@ -44,7 +44,9 @@ class ServerUnreachable(Exception):
     """Nothing answers at the address."""
 
     def __init__(self, url: str, cause: object) -> None:
-        super().__init__(f"No Codefy server answers at {url} ({cause}). Start one with: codefy serve")
+        # Timeouts have no words of their own.
+        why = str(cause).strip() or type(cause).__name__
+        super().__init__(f"No Codefy server answers at {url} ({why}). Start one with: codefy serve")
         self.url = url
 
 
@@ -147,7 +149,7 @@ class Client:
                 timeout=httpx.USE_CLIENT_DEFAULT if timeout_s is None else timeout_s,
             )
         except httpx.TransportError as error:
-            raise ServerUnreachable(self.url, error or type(error).__name__) from error
+            raise ServerUnreachable(self.url, error) from error
         if response.is_error:
             raise ApiError(_problem(response))
         return response
@@ -342,7 +344,7 @@ class Client:
 def _problem(response: httpx.Response) -> schemas.Problem:
     try:
         return msgspec.json.decode(response.content, type=schemas.Problem)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return schemas.Problem(
             title=response.reason_phrase,
             status=response.status_code,

@@ -149,11 +149,11 @@ class GraphStore:
         try:
             # A file put here by hand may be anything; what is not JSON is not listed.
             document = msgspec.json.decode(graph, type=msgspec.Raw)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
         try:
             stamp = msgspec.json.decode(self._stamp_path(path).read_bytes(), type=_Stamp)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, RecursionError):
             revision = 1
         else:
             revision = stamp.revision + (stamp.sha256 != hashlib.sha256(graph).hexdigest())
@@ -164,7 +164,7 @@ def count_nodes(graph: bytes) -> int:
     """Nodes on the top level of a document; 0 when it is none."""
     try:
         return len(msgspec.json.decode(graph, type=_NodesOnly).nodes)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return 0
 
 

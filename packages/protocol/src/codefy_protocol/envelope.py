@@ -79,9 +79,12 @@ def decode_body(body: bytes) -> Any:
     """Decode a body to built-ins. Non-finite texts stay texts: what they mean depends on the field.
 
     Raises:
-        msgspec.DecodeError: the bytes are no JSON.
+        msgspec.DecodeError: the bytes are no JSON, or nested deeper than can be read.
     """
-    return msgspec.json.decode(body)
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        raise msgspec.DecodeError("its parts are nested too deep") from None
 
 
 def cap_body(body: bytes, cap: int) -> bytes:

@@ -110,7 +110,7 @@ def decode_child_messages(chunk: bytes) -> list[ChildMessage]:
     """
     try:
         return _child_decoder.decode(chunk)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedPipe(str(error)) from error
 
 
@@ -122,5 +122,5 @@ def decode_agent_messages(chunk: bytes) -> list[AgentMessage]:
     """
     try:
         return _agent_decoder.decode(chunk)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedPipe(str(error)) from error

@@ -18,8 +18,16 @@ _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _MISSING_FIELD = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
-def explain(error: msgspec.DecodeError) -> tuple[str, str]:
-    """Path (``$.options.device``) and reason of what msgspec refused."""
+UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What msgspec raises for JSON that somebody else wrote; it recurses, so deep nesting is one of them."""
+
+
+def explain(error: Exception) -> tuple[str, str]:
+    """Path (``$.options.device``) and reason of what msgspec refused, one of :data:`UNREADABLE`."""
+    if isinstance(error, RecursionError):
+        return "$", "its parts are nested too deep"
+    if isinstance(error, UnicodeDecodeError):
+        return "$", f"not UTF-8 at byte {error.start}"
     match = _AT.match(str(error))
     if match is None:
         return "$", str(error)
@@ -45,10 +53,8 @@ def decode_json(body: bytes, struct: type[T]) -> T:
     """
     try:
         return _decoder(struct).decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         path, detail = explain(error)
-    except UnicodeDecodeError as error:
-        path, detail = "$", f"not UTF-8 at byte {error.start}"
     raise api_error(400, reasons.INVALID_BODY, path=path, detail=detail)
 
 

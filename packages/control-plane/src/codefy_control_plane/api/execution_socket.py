@@ -19,7 +19,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from codefy_control_plane.api.context import Context
-from codefy_control_plane.api.decoding import explain
+from codefy_control_plane.api.decoding import UNREADABLE, explain
 from codefy_control_plane.api.routing import report_exception
 from codefy_control_plane.api.schemas import StoredEvent
 from codefy_control_plane.api.socket_messages import (
@@ -195,8 +195,8 @@ class _Connection:
                 continue
             try:
                 message = _decoder.decode(text)
-            except (msgspec.DecodeError, UnicodeError) as error:
-                path, detail = explain(error) if isinstance(error, msgspec.DecodeError) else ("$", str(error))
+            except UNREADABLE as error:
+                path, detail = explain(error)
                 self._refuse(_id_of(text), reason(reasons.INVALID_BODY, path=path, detail=detail))
                 continue
             await self._do(message)
@@ -318,6 +318,6 @@ def _chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def _id_of(text: str) -> str | None:
-    with contextlib.suppress(msgspec.DecodeError, UnicodeError):
+    with contextlib.suppress(*UNREADABLE):
         return msgspec.json.decode(text, type=_Id).id
     return None

@@ -133,7 +133,7 @@ class AttemptRecorder:
         """Take the body of ``run_started``: its fields become facts of the run."""
         try:
             facts = _decode_facts(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             self.warn(reason(MALFORMED_RECORD, frame="run_started", detail=str(error)))
             return
         self.facts(facts)

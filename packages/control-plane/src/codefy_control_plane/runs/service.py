@@ -455,7 +455,7 @@ class RunService:
             return
         try:
             msgspec.json.decode(body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             logger.warning("run %s: its late result cannot be read", run_id)
             return
         await self._database.write(lambda connection: put_late_result(connection, run_id, body))

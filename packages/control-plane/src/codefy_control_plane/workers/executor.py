@@ -207,12 +207,12 @@ class WorkerExecutor:
             case Console():
                 try:
                     self._recorder.console(_console_decoder.decode(record.body))
-                except msgspec.DecodeError as error:
+                except (msgspec.DecodeError, RecursionError) as error:
                     self._unreadable(record, error)
             case RunFacts():
                 try:
                     facts = decode_body(record.body)
-                except msgspec.DecodeError as error:
+                except (msgspec.DecodeError, RecursionError) as error:
                     self._unreadable(record, error)
                 else:
                     if isinstance(facts, dict):
@@ -220,7 +220,7 @@ class WorkerExecutor:
             case _:
                 pass
 
-    def _unreadable(self, record: RunRecord, error: msgspec.DecodeError) -> None:
+    def _unreadable(self, record: RunRecord, error: Exception) -> None:
         logger.warning(
             "run %s attempt %s: record %s cannot be read: %s",
             record.run_id,
@@ -236,7 +236,7 @@ class WorkerExecutor:
     def _reported(self, body: bytes) -> ExecutionOutcome:
         try:
             finished = _finished_decoder.decode(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             why = reason(CHILD_DIED, how=f"its report cannot be read ({error})")
             return ExecutionOutcome(status="failed", error=_error(why), peak_memory=None)
         return ExecutionOutcome(

@@ -447,9 +447,16 @@ def _suggestion(close: str | None) -> str:
     return "" if close is None else f" Did you mean {close}?"
 
 
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # an int with more digits than Python writes
+        return "a huge number"
+
+
 def _shown(value: Any) -> str:
     try:
         text = msgspec.json.encode(value).decode()
-    except (TypeError, UnicodeEncodeError):
-        text = repr(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        text = _repr(value)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"

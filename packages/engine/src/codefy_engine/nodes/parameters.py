@@ -100,6 +100,8 @@ class ParamSpec(msgspec.Struct, kw_only=True, frozen=True):
             raise BadParam(self.expected()) from None
         items = cast("list[Any]", decoded if isinstance(decoded, list) else [decoded])
         for item in items:
+            if isinstance(item, int) and not -(2**63) <= item < 2**63:
+                raise BadParam(f"{self.expected()}, and no more than 64 bits hold")
             if isinstance(item, int | float) and not isinstance(item, bool) and not self._in_range(item):
                 raise BadParam(self.expected())
         return cast("Any", decoded)
@@ -182,7 +184,9 @@ def _grid_shape(value: Any) -> tuple[int, ...]:
     Raises:
         ValueError: something else than numbers, or lists of unequal length.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)):
+        if not -(2**63) <= value < 2**63 and isinstance(value, int):
+            raise ValueError
         return ()
     if not isinstance(value, list):
         raise ValueError  # noqa: TRY004  # it is told as a bad parameter
