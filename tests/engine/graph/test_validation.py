@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from codefy_engine.graph import Builder, GraphProblem, parse_graph, validate_graph
+from codefy_engine.graph.cycles import find_cycles
 from codefy_engine.graph.document import GraphInvalid
-from codefy_engine.graph.validation import find_cycles
+from codefy_engine.graph.validation import MAX_PROBLEMS
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol import reasons
 
@@ -42,8 +43,8 @@ def _edge(wire: str) -> dict[str, str]:
     }
 
 
-def _module(*layers: tuple[Any, ...], edges: list[str], boundaries: bool = True) -> dict[str, Any]:
-    ends = [("in", "ModuleInput"), ("out", "ModuleOutput")] if boundaries else []
+def _module(*layers: Any, edges: list[str], boundaries: bool = True) -> dict[str, Any]:
+    ends: list[Any] = [("in", "ModuleInput"), ("out", "ModuleOutput")] if boundaries else []
     return {"nodes": [_node(*item) for item in (*ends, *layers)], "edges": [_edge(wire) for wire in edges]}
 
 
@@ -264,3 +265,51 @@ def test_a_builder_graph_is_valid(registry: Registry) -> None:
     builder = Builder(registry=registry)
     builder.add("Sum", a=builder.add("Constant"))
     assert validate_graph(builder.build(), registry) == []
+
+
+def _nested_modules(levels: int, repeat: int = 1, inner: str = "ReLU") -> dict[str, Any]:
+    """A module whose every level holds the next one twice."""
+    subgraphs: dict[str, Any] = {
+        f"m{level}": _module(
+            ("a", "Submodule", {"subgraph": f"m{level + 1}", "repeat": repeat}),
+            ("b", "Submodule", {"subgraph": f"m{level + 1}", "repeat": repeat}),
+            edges=["in.x a.x", "a.y b.x", "b.y out.x"],
+        )
+        for level in range(levels)
+    }
+    return subgraphs | {
+        f"m{levels}": _module(("relu", inner), edges=["in.x relu.x", "relu.y out.x"]),
+    }
+
+
+def test_what_modules_inside_modules_share_is_looked_at_once(registry: Registry) -> None:
+    problems = _check(
+        registry,
+        [("model", "Module", {"subgraph": "m0"})],
+        subgraphs=_nested_modules(12, inner="NoSuchLayer"),
+    )
+    assert _found(problems) == [("unknown_node_type", "model/" + "a/" * 12 + "relu")]
+
+
+def test_modules_that_would_hold_too_many_layers_are_refused(registry: Registry) -> None:
+    for subgraphs in (_nested_modules(30), _nested_modules(8, repeat=256)):
+        problems = _check(registry, [("model", "Module", {"subgraph": "m0"})], subgraphs=subgraphs)
+        assert _found(problems) == [("graph_too_big", "model")]
+
+
+def test_modules_inside_too_many_modules_are_refused(registry: Registry) -> None:
+    subgraphs = {
+        f"m{level}": _module(
+            ("a", "Submodule", {"subgraph": f"m{level + 1}"}), edges=["in.x a.x", "a.y out.x"]
+        )
+        for level in range(3000)
+    }
+    problems = _check(registry, [("model", "Module", {"subgraph": "m0"})], subgraphs=subgraphs)
+    assert _found(problems) == [("module_invalid", "model")]
+    assert "50 levels" in problems[0].message
+
+
+def test_problems_past_a_number_are_only_counted(registry: Registry) -> None:
+    problems = _check(registry, [(f"n{index}", "NoSuchNode") for index in range(MAX_PROBLEMS + 20)])
+    assert len(problems) == MAX_PROBLEMS + 1
+    assert (problems[-1].code, problems[-1].params) == ("more_problems", {"count": 20})

@@ -90,8 +90,9 @@ UNKNOWN_PRESET = register(
 PRESET_INVALID = register("preset_invalid", "The preset {preset!r} of {node_id}: {detail}.")
 PRESET_CYCLE = register("preset_cycle", "{node_id} contains itself: {chain}. Take one of them out.")
 GRAPH_TOO_BIG = register(
-    "graph_too_big", "The graph has more than {limit} nodes once its presets are expanded."
+    "graph_too_big", "The graph has more than {limit} nodes once its presets and modules are expanded."
 )
+MORE_PROBLEMS = register("more_problems", "There are {count} more problems. Put these right first.")
 NODE_TOO_NEW = register(
     "node_too_new",
     "{node_id} ({type}) was saved with version {found} of its type; here is version {supported}. Update Codefy.",

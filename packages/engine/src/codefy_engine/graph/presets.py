@@ -41,6 +41,10 @@ NAMING_PARAM = {PRESET: "preset", SUBGRAPH: "subgraph"}
 """Types that are expanded → the parameter that names what they stand for."""
 
 MAX_NODES = 200_000
+MAX_WIRES = 5 * MAX_NODES
+MAX_LEVELS = 50
+"""How deep presets stand in presets, and modules in modules."""
+_MAX_FINDINGS = 10_000
 """Of one graph, expanded: a few presets that hold each other twice would otherwise fill the memory."""
 
 
@@ -119,6 +123,7 @@ class Presets:
         self._document = document
         self._templates: dict[tuple[str, str], Template] = {}
         self._room = MAX_NODES
+        self._wires_room = MAX_WIRES
 
     def template(self, kind: str, name: str) -> Template:
         """A preset (``kind`` is :data:`PRESET`) or a subgraph.
@@ -160,10 +165,22 @@ class Presets:
                 _take_in(level, node_id, inner)
         if not level.instances:
             level.edges = list(edges)
+            self._count_wires(level)
             return level
+        self._count_wires(level)
         for edge in edges:
-            level.edges += _wires(edge, level)
+            wires = _wires(edge, level)
+            level.edges += wires
+            self._wires_room -= len(wires)
+            if self._wires_room < 0:
+                raise TooBig
         return level
+
+    def _count_wires(self, level: Expanded) -> None:
+        # Wires of inner presets are copied once per level, and count as often.
+        self._wires_room -= len(level.edges)
+        if self._wires_room < 0:
+            raise TooBig
 
     def expand_template(self, kind: str, name: str, chain: Chain = ()) -> Expanded:
         """A preset on its own, with its interface.
@@ -189,6 +206,10 @@ class Presets:
         missing = reasons.UNKNOWN_PRESET if node.type == PRESET else reasons.UNKNOWN_SUBGRAPH
         if not isinstance(name, str):
             problem(missing, **{naming: "" if name is None else str(name)})
+            return None
+        if len(chain) >= MAX_LEVELS:
+            detail = f"it is nested more than {MAX_LEVELS} levels deep"
+            problem(reasons.PRESET_INVALID, preset=name, detail=detail)
             return None
         key = (node.type, name)
         if key in chain:
@@ -240,7 +261,10 @@ class Presets:
         for item in template.inputs:
             if item.node in by_id:
                 targets = _input_ports(level, item.node, item.port)
-                level.inputs.setdefault(item.name, []).extend(targets or ())
+                # One that is exposed twice is still one.
+                level.inputs[item.name] = list(
+                    dict.fromkeys((*level.inputs.get(item.name, ()), *(targets or ())))
+                )
         for item in template.outputs:
             source = _output_port(level, item.node, item.port) if item.node in by_id else None
             if source is not None:
@@ -271,7 +295,7 @@ def _take_in(level: Expanded, node_id: str, inner: Expanded) -> None:
         structs.replace(edge, source=prefix + edge.source, target=prefix + edge.target)
         for edge in inner.edges
     ]
-    for found in inner.findings:
+    for found in inner.findings[: max(0, _MAX_FINDINGS - len(level.findings))]:
         path = f"{prefix}{found.node_id}".rstrip("/")
         level.findings.append(Finding(found.code, path, {**found.params, "node_id": path}))
     for (inner_id, param), (at, outer) in inner.origins.items():

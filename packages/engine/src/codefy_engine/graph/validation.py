@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 
+from codefy_engine.graph.bounds import ModuleSizes, TooDeep
+from codefy_engine.graph.cycles import find_cycles
 from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphInvalid, GraphNode
-from codefy_engine.graph.plan import NODE_DEVICE, topological_order
+from codefy_engine.graph.plan import NODE_DEVICE
 from codefy_engine.graph.prepare import Prepared, prepare_graph, run_until, saved_version
-from codefy_engine.graph.presets import MAX_NODES, PRESET, Finding, TooBig
+from codefy_engine.graph.presets import MAX_LEVELS, MAX_NODES, PRESET, Finding, TooBig
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.base import NodeSpec
 from codefy_engine.nodes.definition import PortDefinition
@@ -23,8 +25,10 @@ from codefy_protocol.names import BadName, parse_device
 
 MODULE_INPUT = "ModuleInput"
 MODULE_OUTPUT = "ModuleOutput"
+MODULE = "Module"
 
 _VALUE_CHARACTERS = 80
+MAX_PROBLEMS = 500
 
 
 def validate_graph(
@@ -32,7 +36,7 @@ def validate_graph(
 ) -> list[GraphProblem]:
     """All problems of a document, in its order; an empty list when it can run.
 
-    Nodes within a preset or a module's subgraph are named by their path, such as ``model/conv1``. With ``until_node``
+    Past ``MAX_PROBLEMS`` they are only counted, in a last one. What is used several times is looked at once. Nodes within a preset or a module's subgraph are named by their path, such as ``model/conv1``. With ``until_node``
     only what that node needs is looked at.
     """
     prepared = prepare_graph(document, registry)
@@ -54,8 +58,12 @@ def validate_prepared(prepared: Prepared, registry: Registry) -> list[GraphProbl
     if prepared.too_big:
         validation.add(reasons.GRAPH_TOO_BIG, None, limit=MAX_NODES)
         return validation.problems
+    if not validation.sizes():
+        return validation.problems
     validation.findings(prepared.findings, "")
     validation.scope(document.nodes, document.edges, prefix="", inside=(), unwired=prepared.unresolved)
+    if validation.more:
+        validation.problems.append(_problem(reasons.MORE_PROBLEMS, None, count=validation.more))
     return validation.problems
 
 
@@ -70,9 +78,43 @@ class _Validation:
         self.document = prepared.document
         self.registry = registry
         self.problems: list[GraphProblem] = []
+        self.more = 0
+        self.seen: set[tuple[str, str]] = set()
+        """Kinds and names of the subgraphs and presets whose inside was looked at: what stands in it is told once."""
 
     def add(self, code: str, node_id: str | None, /, **params: Any) -> None:
+        if self.full:
+            self.more += 1
+            return
         self.problems.append(_problem(code, node_id, **params))
+
+    @property
+    def full(self) -> bool:
+        """Whether further problems are only counted."""
+        return len(self.problems) >= MAX_PROBLEMS
+
+    def sizes(self) -> bool:
+        """Whether the modules are small enough to look into."""
+        if not self.document.subgraphs:
+            return True
+        sizes, total = ModuleSizes(self.document, self.registry), 0
+        for node in self.document.nodes:
+            try:
+                total += sizes.measure([node])[0] - 1
+            except TooDeep:
+                detail = f"modules stand inside modules on more than {MAX_LEVELS} levels"
+                self.add(reasons.MODULE_INVALID, node.id, node_id=node.id, detail=detail)
+                return False
+            if total > MAX_NODES:
+                self.add(reasons.GRAPH_TOO_BIG, node.id, limit=MAX_NODES)
+                return False
+        return True
+
+    def first_look(self, kind: str, name: str) -> bool:
+        if (kind, name) in self.seen:
+            return False
+        self.seen.add((kind, name))
+        return True
 
     def findings(self, found: Iterable[Finding], prefix: str) -> None:
         """Report what the expansion of a level found."""
@@ -146,7 +188,7 @@ class _Validation:
     ) -> None:
         node_id = prefix + node.id
         if spec is None:
-            close = self.registry.suggest(node.type)
+            close = None if self.full else self.registry.suggest(node.type)
             self.add(
                 reasons.UNKNOWN_NODE_TYPE,
                 node_id,
@@ -164,7 +206,7 @@ class _Validation:
         for name, value in node.data.params.items():
             param = spec.params.get(name)
             if param is None:
-                close = _closest(name, spec.params)
+                close = None if self.full else _closest(name, spec.params)
                 self.add(
                     reasons.PARAM_UNKNOWN,
                     node_id,
@@ -234,6 +276,12 @@ class _Validation:
         if f"{PRESET} {name}" in inside:
             self.add(reasons.PRESET_CYCLE, node_id, node_id=node_id, chain=f"{name} → {name}")
             return
+        if len(inside) >= MAX_LEVELS:
+            detail = f"it is nested more than {MAX_LEVELS} levels deep"
+            self.add(reasons.PRESET_INVALID, node_id, node_id=node_id, preset=name, detail=detail)
+            return
+        if name in self.document.presets and not self.first_look(PRESET, name):
+            return
         try:
             level = self.prepared.preset(name)
         except KeyError:
@@ -264,6 +312,12 @@ class _Validation:
         if name in inside:
             chain = " → ".join((*inside[inside.index(name) :], name))
             self.add(reasons.MODULE_INVALID, node_id, node_id=node_id, detail=f"it contains itself ({chain})")
+            return
+        if len(inside) >= 2 * MAX_LEVELS:
+            detail = f"it is nested more than {MAX_LEVELS} levels deep"
+            self.add(reasons.MODULE_INVALID, node_id, node_id=node_id, detail=detail)
+            return
+        if not self.first_look(MODULE, name):
             return
         self.findings(self.prepared.subgraph_findings.get(name, ()), f"{node_id}/")
         for boundary in (MODULE_INPUT, MODULE_OUTPUT):
@@ -388,54 +442,6 @@ class _Validation:
 def fits(source_type: str, target_type: str) -> bool:
     """Whether an output of one type may be wired to an input of another; ``any`` fits all."""
     return source_type == target_type or "any" in (source_type, target_type)
-
-
-def find_cycles(ids: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """One cycle for each knot of nodes that reach each other, in wire order from the node that comes first.
-
-    Cycles that share no node are all found; where several share nodes, one of them is.
-    """
-    position = {node_id: index for index, node_id in enumerate(ids)}
-    wires = [(position[a], position[b]) for a, b in edges if a in position and b in position]
-    # What is left when nothing can go first has a cycle in it or behind it; the same from the other side leaves
-    # only nodes on a way between cycles.
-    order = topological_order(len(ids), wires)
-    if len(order) == len(ids):
-        return []
-    left = set(range(len(ids))) - set(order)
-    left -= set(topological_order(len(ids), [(b, a) for a, b in wires if a in left and b in left]))
-    targets: dict[int, list[int]] = {}
-    for source, target in wires:
-        targets.setdefault(source, []).append(target)
-    found: list[list[str]] = []
-    for start in sorted(left):
-        if start not in left:
-            continue
-        cycle = _cycle_from(start, targets, left)
-        if cycle is not None:
-            found.append([ids[index] for index in cycle])
-            left -= set(cycle)
-    return found
-
-
-def _cycle_from(start: int, targets: dict[int, list[int]], within: set[int]) -> list[int] | None:
-    """The shortest cycle through ``start`` (breadth first), or ``None``."""
-    before: dict[int, int] = {}
-    frontier = [start]
-    while frontier:
-        following: list[int] = []
-        for index in frontier:
-            for target in targets.get(index, ()):
-                if target == start:
-                    cycle = [index]
-                    while cycle[-1] != start:
-                        cycle.append(before[cycle[-1]])
-                    return cycle[::-1]
-                if target in within and target not in before:
-                    before[target] = index
-                    following.append(target)
-        frontier = following
-    return None
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:

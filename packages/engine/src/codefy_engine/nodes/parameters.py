@@ -101,7 +101,7 @@ class ParamSpec(msgspec.Struct, kw_only=True, frozen=True):
         items = cast("list[Any]", decoded if isinstance(decoded, list) else [decoded])
         for item in items:
             if isinstance(item, int) and not -(2**63) <= item < 2**63:
-                raise BadParam(f"{self.expected()}, and no more than 64 bits hold")
+                raise BadParam(f"{self.expected()}, within 64 bits")
             if isinstance(item, int | float) and not isinstance(item, bool) and not self._in_range(item):
                 raise BadParam(self.expected())
         return cast("Any", decoded)
