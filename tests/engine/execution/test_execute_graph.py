@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 import weakref
 from typing import Any
 
 import pytest
 
 from codefy_engine.execution.context import current_run_id
+from codefy_engine.execution.errors import is_out_of_memory
 from codefy_engine.graph import Builder
 from codefy_engine.nodes.base import Node, NodeContext, NodeError, RunStopped, input, node, output
 from codefy_protocol.names import RunOptions
@@ -145,6 +148,47 @@ def test_whatever_a_node_raises_fails_the_run_and_nothing_else(harness: Any, err
     outcome, _ = harness.execute(_single(harness, cls), nodes=[cls])
     assert outcome.status == "failed"
     assert type(error).__name__ in outcome.error.message
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("error", [_Mute(), ValueError("odd \ud800 text"), NodeError("odd \udc80 text")])
+def test_an_exception_without_usable_words_still_fails_its_node(harness: Any, error: Exception) -> None:
+    def run(self: Node, ctx: NodeContext) -> None:
+        raise error
+
+    cls = _node("Odd", run)
+    outcome, kept = harness.execute(_single(harness, cls), nodes=[cls])
+    assert (outcome.status, outcome.error.code, outcome.error.node_id) == ("failed", "node_failed", "only")
+    assert kept.last_status() == {"only": "failed"}
+    assert "_Mute" in outcome.error.message or "\\ud" in outcome.error.message
+
+
+def test_ctrl_c_that_a_node_raises_itself_is_its_failure(harness: Any) -> None:
+    def run(self: Node, ctx: NodeContext) -> None:
+        raise KeyboardInterrupt
+
+    cls = _node("Odd", run)
+    ended: list[Any] = []
+    worker = threading.Thread(
+        target=lambda: ended.append(harness.execute(_single(harness, cls), nodes=[cls]))
+    )
+    worker.start()
+    worker.join(10)
+    ((outcome, kept),) = ended
+    assert (outcome.status, outcome.error.node_id) == ("failed", "only")
+    assert kept.last_status() == {"only": "failed"}
+
+
+def test_a_failure_while_torch_is_being_imported(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert not is_out_of_memory(ValueError("x"))
+    assert is_out_of_memory(MemoryError())
 
 
 def test_no_memory_is_an_error_of_its_own(harness: Any) -> None:

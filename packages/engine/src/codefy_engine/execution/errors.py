@@ -42,14 +42,17 @@ def node_error(error: BaseException, *, node_id: str, title: str, device: str, h
         message=made.message,
         params=made.params,
         node_id=node_id,
-        traceback=None if isinstance(error, NodeError) else trimmed_traceback(error, home),
+        traceback=None if isinstance(error, NodeError) else _safe_traceback(error, home),
     )
 
 
 def engine_error(error: BaseException) -> RunError:
     """The error of a run that failed outside of any node."""
     made = reasons.reason(reasons.ENGINE_ERROR, detail=_detail(error))
-    text = "".join(traceback.format_exception(error))
+    try:
+        text = encodable("".join(traceback.format_exception(error)))
+    except Exception:  # a stranger's exception may fail to say what it is
+        text = type(error).__name__
     return RunError(
         code=made.code, message=made.message, params=made.params, traceback=text[-_TRACEBACK_CHARACTERS:]
     )
@@ -72,18 +75,41 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether a device or the machine had no memory left for this."""
     if isinstance(error, MemoryError):
         return True
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+    # Another thread may be importing torch right now: then it has no such class yet, and nobody raised it.
+    of_torch: Any = getattr(sys.modules.get("torch"), "OutOfMemoryError", None)
+    if isinstance(of_torch, type) and isinstance(error, of_torch):
         return True
     # torch has no class of its own for the host's memory.
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in str(error)
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in _text(error)
+
+
+def encodable(text: str) -> str:
+    """``text`` as UTF-8 can hold it: lone surrogates are written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text(error: BaseException) -> str:
+    """What an exception says; nothing when it fails to."""
+    try:
+        # As plain text: a subclass of str may be anything.
+        return encodable("".join(str(error)))
+    except Exception:  # a stranger's exception may fail to say what it is
+        return ""
 
 
 def _detail(error: BaseException) -> str:
-    text = str(error).strip()
+    text = _text(error).strip()
     if not isinstance(error, NodeError):
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        name = encodable(type(error).__name__)
+        text = f"{name}: {text}" if text else name
     return text if len(text) <= _DETAIL_CHARACTERS else text[: _DETAIL_CHARACTERS - 1] + "…"
+
+
+def _safe_traceback(error: BaseException, home: str | None) -> str | None:
+    try:
+        return encodable(trimmed_traceback(error, home))
+    except Exception:  # a stranger's exception may fail to say what it is
+        return None
 
 
 def trimmed_traceback(error: BaseException, home: str | None) -> str:

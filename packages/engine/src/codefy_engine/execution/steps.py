@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -131,11 +132,11 @@ class GraphRun:
             if not scope.halt.is_set():
                 self.cancelled = True
             self._stopped(planned, context, started)
-        except KeyboardInterrupt:
-            scope.stop.set()
-            self._stopped(planned, context, started)
-            raise
         except BaseException as error:  # a node may raise anything, SystemExit too
+            if isinstance(error, KeyboardInterrupt) and _takes_ctrl_c():
+                scope.stop.set()
+                self._stopped(planned, context, started)
+                raise
             self._failed(planned, context, started, error)
         else:
             context.close()
@@ -285,6 +286,14 @@ class GraphRun:
                 self.readers[source] -= 1
                 if self.readers[source] == 0:
                     self.values[source] = None
+
+
+def _takes_ctrl_c() -> bool:
+    """Whether a Ctrl-C arrives in this thread as ``KeyboardInterrupt``; anywhere else only a node can raise one."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def _home(planned: PlannedNode) -> str | None:
