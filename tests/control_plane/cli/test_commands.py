@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import click
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
 from codefy_control_plane.cli import COMMANDS, main
+from codefy_control_plane.cli.runs import resolve
+from codefy_control_plane.client import Client, ServerUnreachable
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -141,3 +145,29 @@ def test_without_a_server_the_remedy_is_named(arguments: tuple[str, ...], tmp_pa
     gone = codefy(*arguments, "--server", "http://127.0.0.1:9", CODEFY_DATA_DIR=str(tmp_path))
     assert gone.exit_code == 1
     assert "127.0.0.1:9" in gone.output
+
+
+@pytest.mark.parametrize("text", ["", " ", "#"])
+async def test_an_empty_run_id_is_refused_with_a_sentence(text: str) -> None:
+    with pytest.raises(click.ClickException, match="No run is named"):
+        await resolve(cast("Client", None), text)
+
+
+def test_a_device_that_was_asked_for_and_is_not_here_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    path = tmp_path / "wine.json"
+    path.write_text(graph([("d", "SklearnDataset", {"name": "wine"})]))
+    result = codefy("graph", "exec", str(path), "--device", "cuda", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert "This machine has no device cuda; it offers cpu" in result.output
+    assert not (tmp_path / "out").exists()
+    document = json.loads(path.read_text()) | {"settings": {"device": "cuda"}}
+    path.write_text(json.dumps(document))
+    fallen_back = codefy("graph", "exec", str(path), "--out", str(tmp_path / "out"))
+    assert fallen_back.exit_code == 0, fallen_back.output
+
+
+def test_a_timeout_is_named_though_it_has_no_words() -> None:
+    assert "(ReadTimeout)" in str(ServerUnreachable("http://here", httpx.ReadTimeout("")))

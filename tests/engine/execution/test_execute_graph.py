@@ -435,7 +435,7 @@ def test_a_seed_makes_runs_equal(harness: Any) -> None:
     import numpy as np
     import torch
 
-    drawn: list[tuple[float, ...]] = []
+    drawn: list[tuple[float | None, ...]] = []
 
     def run(self: Node, ctx: NodeContext) -> None:
         drawn.append((random.random(), float(np.random.random()), float(torch.rand(1)), ctx.seed))

@@ -23,8 +23,10 @@ from codefy_engine.graph.document import GraphDocument, GraphInvalid, graph_hash
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.graph.validation import validate_graph
 from codefy_engine.nodes.registry import Registry, default_registry, load_registry
+from codefy_protocol import reasons
 from codefy_protocol.bodies import MetricsBody
 from codefy_protocol.names import BadName, RunOptions, parse_device
+from codefy_protocol.reasons import reason
 
 if TYPE_CHECKING:
     from codefy_engine.execution.executor import ExecutionOutcome
@@ -129,6 +131,8 @@ def execute(
         wanted = str(parse_device(device or document.settings.device or "cpu"))
     except BadName as error:
         raise click.BadParameter(str(error), param_hint="--device") from error
+    if device is not None:
+        _check_device(wanted)
     folder = out or Path("codefy-out") / (document.name or file.stem)
     folder.mkdir(parents=True, exist_ok=True)
     watcher = make_watcher(as_json=as_json)
@@ -165,6 +169,23 @@ def execute(
         raise SystemExit(EXIT_INTERRUPTED)
     if outcome[0].status != "succeeded":
         raise SystemExit(EXIT_FAILED)
+
+
+def _check_device(wanted: str) -> None:
+    """Refuse a device that was asked for in so many words and is not here; one of a graph's settings may fall back."""
+    if wanted == "cpu":
+        return
+    from codefy_engine.execution.devices import available_devices, resolve_device
+
+    _, fallback = resolve_device(wanted)
+    if fallback is not None:
+        told = reason(
+            reasons.UNKNOWN_DEVICE,
+            where="This machine",
+            device=wanted,
+            offered=", ".join(available_devices()),
+        )
+        raise click.ClickException(told.message)
 
 
 def _registry(nodes: Path | None) -> Registry:

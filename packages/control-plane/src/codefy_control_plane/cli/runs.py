@@ -48,6 +48,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 async def resolve(client: Client, text: str) -> str:
     """The run id for an id, the beginning of one, or a number."""
+    text = text.strip()
+    if not text.lstrip("#"):
+        raise click.ClickException(
+            "No run is named. Give its number, its id or the beginning of its id; codefy runs list shows them."
+        )
     if len(text) >= 16 and not text.isdecimal():
         return text
     page = await client.runs(limit=200)

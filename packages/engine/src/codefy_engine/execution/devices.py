@@ -30,6 +30,18 @@ def resolve_device(wanted: str) -> tuple[str, Reason | None]:
     return "cpu", reasons.reason(reasons.DEVICE_FALLBACK, wanted=wanted, used="cpu")
 
 
+def available_devices() -> list[str]:
+    """The devices that this process can use, the processor first."""
+    import torch
+
+    found = ["cpu"]
+    if torch.cuda.is_available():
+        found += [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        found.append("mps:0")
+    return found
+
+
 def reset_peak_memory(device: str) -> None:
     """Start counting the peak of ``device`` anew, where it is counted."""
     if device.startswith("cuda"):
