@@ -266,3 +266,36 @@ def test_only_what_a_node_needs_is_validated(registry: Registry) -> None:
     ):
         (problem,) = validate_graph(graph, registry, until_node=until)
         assert problem.code == code
+
+
+def test_an_input_that_every_level_exposes_twice_is_one(registry: Registry) -> None:
+    levels = 30
+    twice = {
+        f"p{index}": {
+            "nodes": [node("n", "Preset", preset=f"p{index + 1}")],
+            "inputs": expose("port", x="n.x") * 2,
+        }
+        for index in range(levels)
+    }
+    last = {f"p{levels}": {"nodes": [node("s", "Sum")], "inputs": expose("port", x="s.a") * 2}}
+    graph = document(
+        [node("one", "Constant"), node("p", "Preset", preset="p0")], ["one.value p.x"], presets=twice | last
+    )
+    assert validate_graph(graph, registry) == []
+    assert len(prepare_graph(graph, registry).document.edges) == 1
+
+
+def test_presets_inside_too_many_presets_are_refused(registry: Registry) -> None:
+    chain = {f"p{index}": {"nodes": [node("n", "Preset", preset=f"p{index + 1}")]} for index in range(2000)}
+    (problem,) = validate_graph(document([node("p", "Preset", preset="p0")], presets=chain), registry)
+    assert problem.code == "preset_invalid"
+    assert "50 levels" in problem.message
+
+
+def test_wires_that_presets_multiply_are_bounded(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presets_module, "MAX_WIRES", 20)
+    wired = {"nodes": [node("k", "Constant"), node("s", "Sum")], "edges": [wire("k.value s.a")] * 5}
+    graph = document(
+        [node(f"p{index}", "Preset", preset="wired") for index in range(9)], presets={"wired": wired}
+    )
+    assert [item.code for item in validate_graph(graph, registry)] == ["graph_too_big"]

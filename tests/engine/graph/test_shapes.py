@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codefy_engine.graph import GraphDocument, parse_graph
+from codefy_engine.graph import shapes as shapes_module
 from codefy_engine.graph.shape_sources import DATASETS
 from codefy_engine.graph.shapes import graph_shapes
 from codefy_engine.nodes.registry import Registry, default_registry
@@ -186,3 +187,30 @@ def test_nothing_is_drawn_from_the_runs_random_numbers(registry: Registry) -> No
     before = torch.get_rng_state()
     graph_shapes(parse_graph((EXAMPLES / "digits-cnn.json").read_bytes()), default_registry())
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_modules_that_grow_in_number_with_every_level_are_walked_only_so_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shapes_module, "_MAX_INNER_NODES", 60)
+    wires = [wire("in.x a.x"), wire("a.y b.x"), wire("b.y out.x")]
+    inner: dict[str, Any] = {
+        f"m{level}": {
+            "nodes": [
+                node("in", "ModuleInput"),
+                node("a", "Submodule", subgraph=f"m{level + 1}"),
+                node("b", "Submodule", subgraph=f"m{level + 1}"),
+                node("out", "ModuleOutput"),
+            ],
+            "edges": wires,
+        }
+        for level in range(12)
+    }
+    inner["m12"] = {
+        "nodes": [node("in", "ModuleInput"), node("a", "ReLU"), node("out", "ModuleOutput")],
+        "edges": [wire("in.x a.x"), wire("a.y out.x")],
+    }
+    graph = trained([node("deep", "Submodule", subgraph="m0")], ["in.x deep.x", "deep.y out.x"], **inner)
+    shapes = graph_shapes(graph, default_registry())
+    assert shapes.problems == []
+    assert len(shapes.nodes) < 100

@@ -90,7 +90,9 @@ def graph_needs(
         prepared = run_until(prepared, until_node) or prepared
     needs = GraphNeeds(uploads=[], paths=[], writers=[], secrets=[], sources={})
 
-    def level(nodes: Sequence[GraphNode], prefix: str, inside: tuple[tuple[str, str], ...]) -> None:
+    seen: set[tuple[str, str]] = set()
+
+    def level(nodes: Sequence[GraphNode], prefix: str) -> None:
         for node in nodes:
             found = registry.find(node.type)
             if found is None:
@@ -98,18 +100,19 @@ def graph_needs(
             spec, node_id = found.spec, prefix + node.id
             _of_node(node, spec, node_id, files_dir, needs)
             for kind, name in _named(node, spec):
-                if (kind, name) in inside:
+                # What is used in several places needs the same in each.
+                if (kind, name) in seen:
                     continue
-                chain = (*inside, (kind, name))
+                seen.add((kind, name))
                 if kind == "subgraph" and name in prepared.document.subgraphs:
-                    level(prepared.document.subgraphs[name].nodes, f"{node_id}/", chain)
+                    level(prepared.document.subgraphs[name].nodes, f"{node_id}/")
                 elif kind == "preset":
                     try:
-                        level(prepared.preset(name).nodes, f"{node_id}/", chain)
+                        level(prepared.preset(name).nodes, f"{node_id}/")
                     except (KeyError, GraphInvalid, TooBig):
                         continue
 
-    level(prepared.document.nodes, "", ())
+    level(prepared.document.nodes, "")
     return needs
 
 

@@ -25,6 +25,8 @@ from codefy_protocol import reasons
 BATCH = 2
 """Stands for the batch dimension inside modules; told as ``None``."""
 _MAX_DEPTH = 16
+_MAX_INNER_NODES = 20_000
+"""Nodes inside modules that are walked through; what is beyond has no shapes."""
 _MAX_REAL_NUMBERS = 4_000_000
 """Layers whose shapes depend on values are called on zeros when they are no larger than this."""
 
@@ -113,6 +115,7 @@ class _Inference:
         self.modules: dict[str, int] = {}
         """Parameters by path of a module that was walked through."""
         self.plans: dict[str, Plan] = {}
+        self.walked = 0
 
     def run(self) -> GraphShapes:
         plan = plan_graph(self.prepared.document, self.registry)
@@ -191,6 +194,9 @@ class _Inference:
         plan = self.plans.get(subgraph)
         if plan is None:
             plan = self.plans[subgraph] = plan_subgraph(self.prepared.document, subgraph, self.registry)
+        self.walked += len(plan.nodes)
+        if self.walked > _MAX_INNER_NODES:
+            return (), None
         first_visit = path not in self.modules
         level = _Level(f"{path}/", batch=True)
         entries = sorted(_of_type(plan, MODULE_INPUT), key=_number)
