@@ -207,3 +207,17 @@ async def test_a_graph_file_nested_too_deep_is_not_listed(
     (folder / "deep.json").write_bytes(b"[" * 5000 + b"]" * 5000)
     assert (await client.get("/api/graphs")).json()["graphs"] == []
     assert (await client.get("/api/graphs/deep")).status_code == 404
+
+
+async def test_huge_numbers_in_requests_are_refused(client: httpx.AsyncClient) -> None:
+    huge = 10**400
+    for options in ({"seed": huge}, {"priority": huge}, {"resume_grace_s": huge}):
+        answer = await client.post("/api/runs", json={"graph": VALID, "options": options})
+        assert answer.status_code == 400, options
+    nodes = [{"id": "d", "type": "SklearnDataset", "position": {"x": huge, "y": 0}}]
+    moved = {**VALID, "nodes": nodes}
+    assert (await client.put("/api/graphs/far", json={"graph": moved})).status_code == 400
+    revised = await client.put("/api/graphs/far", json={"graph": VALID, "base_revision": huge})
+    assert revised.status_code in (400, 409)
+    for query in (f"limit={huge}", f"offset={huge}", f"before={huge}"):
+        assert (await client.get(f"/api/runs?{query}")).status_code == 400, query

@@ -83,7 +83,7 @@ def validate(file: Path, as_json: bool) -> None:
 @graph.command("exec")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1 or mps. By default what the graph says.")
-@click.option("--seed", type=int, help="Seed of every random generator.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of every random generator.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
