@@ -88,13 +88,13 @@ class FrameDecoder:
             raise MalformedMessage(f"a message has at most {MAX_MESSAGE_BYTES} bytes, got {len(message)}")
         try:
             return self._many.decode(message)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return self._decode_one_by_one(message)
 
     def _decode_one_by_one(self, message: bytes) -> list[Frame]:
         try:
             raws = self._raw.decode(message)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise MalformedMessage(f"a message is an array of frames: {error}") from error
         frames: list[Frame] = []
         for index, raw in enumerate(raws):
@@ -104,7 +104,7 @@ class FrameDecoder:
                     self.unknown_tags.add(tag)
                     continue
                 frames.append(self._one.decode(raw))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise MalformedMessage(f"frame {index}: {error}") from error
         return frames
 
