@@ -40,7 +40,7 @@ types:
 	$(RUN) pyright
 
 web-test:
-	cd web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run lint && npm run typecheck && npm test
+	cd web && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && npm run lint && npm run typecheck && npm test
 
 unit: ## The quick tests
 	$(PYTEST) -m "not integration and not web"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,17 @@ async def test_a_child_that_dies_without_a_word(
     assert finished.error.output_tail == "last words\n"
 
 
+async def test_a_guard_that_is_killed_after_the_start_is_a_death_of_the_run(tmp_path: Path) -> None:
+    run = Run(tmp_path, ["touch", "up"], ["hang"])
+    running = asyncio.create_task(run.finish())
+    await run.reached("up")
+    assert run.runner.pid is not None
+    guard = int(Path(f"/proc/{run.runner.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(guard, signal.SIGKILL)
+    finished = await running
+    assert finished.error is not None and finished.error.code == "child_died"
+
+
 async def test_a_crash_says_where(tmp_path: Path) -> None:
     finished = await Run(tmp_path, ["die", "SIGSEGV"]).finish()
     assert finished.error is not None and finished.signal == "SIGSEGV"
@@ -177,8 +190,6 @@ async def test_a_cancelled_run_stays_cancelled_when_the_agent_stops_too(tmp_path
 
 
 async def test_another_engine_version_is_refused_before_it_gets_anything(tmp_path: Path) -> None:
-    import os
-
     run = Run(
         tmp_path, ["touch", "started"], inherited={**os.environ, "CODEFY_SCRIPTED_ENGINE_VERSION": "9.9.9"}
     )

@@ -94,6 +94,13 @@ def test_a_malformed_message_is_named(message: bytes) -> None:
         codec.agent_frame_decoder().decode(message)
 
 
+def test_a_message_that_is_nested_without_end_is_malformed() -> None:
+    deep = b"\x91" * 100_000 + b"\xc0"
+    for message in (deep, b"\x91\x82\xa4type\xa5hello\xa4name" + deep):
+        with pytest.raises(codec.MalformedMessage):
+            codec.agent_frame_decoder().decode(message)
+
+
 def test_the_index_of_the_bad_frame_is_told() -> None:
     message = msgspec.msgpack.encode(
         [msgspec.to_builtins(event(1), builtin_types=(bytes,)), {"type": "event", "run_id": 5}]

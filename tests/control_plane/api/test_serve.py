@@ -152,6 +152,17 @@ async def test_second_server_on_a_data_folder_or_port_is_told_what_to_do(
         assert second.token != server.token
 
 
+async def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path) -> None:
+    settings = load_settings({}, data_dir=tmp_path / "data", port=0)
+    async with Server(settings):
+        pass
+    settings.database_path.write_bytes(b"no database at all" * 1000)
+    for suffix in ("-wal", "-shm"):
+        settings.database_path.with_name(settings.database_path.name + suffix).unlink(missing_ok=True)
+    with pytest.raises(CannotServe, match=f"{settings.database_path} is damaged.*--data-dir"):
+        await Server(settings).__aenter__()
+
+
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", "a b"])
 def test_hosts_that_cannot_be_listened_on(host: str) -> None:
     with pytest.raises(CannotServe, match=f"{host}.*--host"):

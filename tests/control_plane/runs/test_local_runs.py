@@ -394,3 +394,11 @@ async def test_the_oldest_ended_runs_go_beyond_the_limit(make_house: Any) -> Non
             await house.service.runs_changed.wait(seen)
     assert (await house.service.get(held)).status == "running"
     house.gates.open("a")
+
+
+async def test_a_full_disk_is_named(house: House) -> None:
+    # The database may not grow by a page: what SQLite says when the disk is full.
+    await house.database.write(lambda c: c.execute("PRAGMA max_page_count = 1").fetchall())
+    with pytest.raises(Refused) as refused:
+        await house.submit(("Say", {"text": "x" * 100_000}))
+    assert (refused.value.status, refused.value.reason.code) == (507, "disk_full")

@@ -32,6 +32,7 @@ from codefy_protocol.bodies import (
 )
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import DeviceIdentity
+from codefy_protocol.reasons import MALFORMED_RECORD, reason
 
 CAP = 1024
 
@@ -291,3 +292,39 @@ async def test_watchers_see_a_batch_only_after_its_commit(desk: Desk) -> None:
     await desk.recorder.end(run_end("cancelled", 3.0))
     durable.close()
     assert shown == [2, 2, 3]
+
+
+async def test_numbers_no_column_holds_become_warnings(desk: Desk) -> None:
+    recorder = desk.recorder
+    good = b'{"name":"loss","value":1,"step":1,"ts":1e300}'
+    recorder.sinks.record_metrics(7.0, b'{"points":[' + good + b"]}")
+    recorder.sinks.record_metrics(7.0, b'{"points":[{"name":"loss","value":1,"step":9223372036854775808}]}')
+    recorder.sinks.record_artifact(7.0, b'{"kind":"f","name":"n","path":"p","size":1180591620717411303424}')
+    recorder.sinks.emit("node_status", 7.0, b"{" * (CAP + 1))
+    await recorder.commit(4)
+    warnings = [payload for kind, payload in await desk.events() if kind == "run_warning"]
+    assert {payload["code"] for payload in warnings} == {"malformed_record"}
+    assert {payload["params"]["frame"] for payload in warnings} == {"metrics", "artifact", "event"}
+    times = await desk.database.read(lambda c: c.execute("SELECT ts FROM exec_run_metrics").fetchall())
+    assert times == [(7.0,)]
+    assert await desk.recorded_seq() == 4
+
+
+async def test_facts_of_the_server_are_not_a_workers_to_tell(desk: Desk) -> None:
+    desk.recorder.started(b'{"pid":1,"worker_resume":"x","late_result":{"status":"succeeded"}}')
+    desk.recorder.facts({"late_result": 1, "torch": "2"})
+    await desk.recorder.commit(1)
+    assert msgspec.json.decode((await desk.row()).execution_facts) == {"pid": 1, "torch": "2"}
+
+
+async def test_a_batch_that_cannot_be_stored_can_be_dropped(desk: Desk) -> None:
+    recorder = desk.recorder
+    recorder.status("disconnected")
+    recorder.sinks.emit("node_status", float("nan"), b"{}")
+    with pytest.raises(sqlite3.IntegrityError):
+        await recorder.commit(3)
+    recorder.drop_records(reason(MALFORMED_RECORD, frame="stored", detail="no time"))
+    await recorder.commit(3)
+    assert (await desk.row()).status == "disconnected"
+    assert [kind for kind, _ in await desk.events()][-1] == "run_warning"
+    assert await desk.recorded_seq() == 3

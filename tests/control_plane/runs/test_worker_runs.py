@@ -358,14 +358,19 @@ async def test_a_late_result_is_kept_unless_it_is_the_one_that_ended_the_run(
     staffed: House, staff: Staff
 ) -> None:
     run_id = (await staffed.submit(target=on())).run_id
-    (await staff.next()).end(seq=6)
-    await staffed.ended(run_id)
+    at_work = await staff.next()
     service = staffed.service
-    await service.late_result(run_id, 1, 6, b'{"status":"succeeded"}')
-    await service.late_result(run_id, 1, 8, b"no json")
-    await service.late_result("unknown", 1, 8, b"{}")
+    worker = (await service.get(run_id)).worker_id
+    assert worker is not None
+    with pytest.raises(LookupError):
+        await service.late_result(worker, run_id, 1, 6, b'{"status":"succeeded"}')
+    at_work.end(seq=6)
+    await staffed.ended(run_id)
+    await service.late_result(worker, run_id, 1, 6, b'{"status":"succeeded"}')
+    await service.late_result("other", run_id, 1, 8, b'{"status":"failed"}')
+    await service.late_result(worker, "unknown", 1, 8, b"{}")
     assert "late_result" not in (await service.get(run_id)).execution_facts
-    await service.late_result(run_id, 1, 7, b'{"status":"failed"}')
+    await service.late_result(worker, run_id, 1, 7, b'{"status":"failed"}')
     assert (await service.get(run_id)).execution_facts["late_result"] == {"status": "failed"}
 
 

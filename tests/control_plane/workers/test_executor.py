@@ -40,7 +40,7 @@ from codefy_protocol.frames import (
     RunWarning,
 )
 from codefy_protocol.names import RunOptions
-from codefy_protocol.reasons import WORKER_GONE, WORKER_RECONNECTED, reason
+from codefy_protocol.reasons import WORKER_GONE, WORKER_RECONNECTED, Reason, reason
 
 KEY = ("r1", 1)
 GRAPH = b'{"format_version":1,"nodes":[],"edges":[]}'
@@ -52,6 +52,7 @@ class KeptRecorder:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.failures = 0
+        self.failure: Exception = sqlite3.OperationalError("disk full")
         self.sinks = RunSinks(
             emit=lambda kind, ts, body: self.calls.append(("emit", kind, ts, body)),
             record_metrics=lambda ts, body: self.calls.append(("metrics", ts, body)),
@@ -71,10 +72,13 @@ class KeptRecorder:
     def status(self, status: str) -> None:
         self.calls.append(("status", status))
 
+    def drop_records(self, why: Reason) -> None:
+        self.calls.append(("dropped", why.code))
+
     async def commit(self, recorded_seq: int | None = None, resume: dict[str, Any] | None = None) -> None:
         if self.failures:
             self.failures -= 1
-            raise sqlite3.OperationalError("disk full")
+            raise self.failure
         self.calls.append(("commit", recorded_seq, resume))
 
 
@@ -177,7 +181,7 @@ async def test_records_become_the_calls_that_a_local_run_makes(bench: Callable[.
                 Event(seq=2, kind="node_status", body=b'{"node_id":"a"}', **at),
                 Metrics(seq=3, body=b'{"points":[]}', **at),
                 Artifact(seq=4, body=b'{"name":"x"}', **at),
-                RunWarning(seq=5, body=b'{"code":"c"}', **at),
+                RunWarning(seq=5, body=b'{"code":"c","message":"m"}', **at),
                 Console(seq=6, body=encode_body(ConsoleBody(offset=0, text="hi", size=2)), **at),
                 RunFacts(seq=7, body=b'{"torch":"2"}', **at),
             ),
@@ -230,10 +234,21 @@ async def test_records_that_cannot_be_read_do_not_stop_the_rest(bench: Callable[
         Console(seq=1, body=b"{", **at),
         RunFacts(seq=2, body=b"nope", **at),
         RunFacts(seq=3, body=b"[1]", **at),
-        Event(seq=4, kind="k", body=b"{}", **at),
+        Event(seq=4, kind="node_status", body=b"{}", **at),
     )
     await one.run(Deliver(*KEY, broken), report())
-    assert one.recorder.calls == [("emit", "k", 5.0, b"{}")]
+    assert one.recorder.calls == [("warn", "malformed_record")] * 3 + [("emit", "node_status", 5.0, b"{}")]
+
+
+async def test_a_batch_that_can_never_be_stored_is_dropped_with_a_warning(
+    bench: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = bench()
+    one.recorder.failures = 1
+    one.recorder.failure = sqlite3.IntegrityError("NOT NULL constraint failed")
+    await one.run(Commit(*KEY, 4), report())
+    assert [call[:2] for call in one.recorder.calls] == [("dropped", "malformed_record"), ("commit", 4)]
+    assert one.attempts.calls[1:] == [("committed", "w1", KEY, 4)]
 
 
 async def test_the_report_is_the_outcome_and_is_settled_by_its_seq(bench: Callable[..., Bench]) -> None:
@@ -254,6 +269,12 @@ async def test_a_report_that_cannot_be_read_is_a_failure(bench: Callable[..., Be
     assert outcome.error is not None
     assert outcome.error.code == "child_died"
     assert one.executor.final_seq == 7
+
+
+@pytest.mark.parametrize("status", ["running", "queued", "interrupted", "foo\x00", ""])
+async def test_a_status_that_no_worker_decides_is_a_failure(bench: Callable[..., Bench], status: str) -> None:
+    outcome = await bench().run(report(status=status))
+    assert (outcome.status, outcome.error and outcome.error.code) == ("failed", "child_died")
 
 
 async def test_given_up(bench: Callable[..., Bench]) -> None:

@@ -135,25 +135,46 @@ async def test_hanging_up_closes_what_is_open_and_what_still_comes(tmp_path: Pat
 
 
 async def test_a_late_result_is_acknowledged_once_it_is_kept(tmp_path: Path) -> None:
-    kept: list[tuple[str, int, int, bytes]] = []
+    kept: list[tuple[str, str, int, int, bytes]] = []
     release = asyncio.Event()
 
-    async def keep(run_id: str, attempt: int, seq: int, body: bytes) -> None:
+    async def keep(worker: str, run_id: str, attempt: int, seq: int, body: bytes) -> None:
         await release.wait()
-        kept.append((run_id, attempt, seq, body))
+        kept.append((worker, run_id, attempt, seq, body))
 
+    report = b'{"status":"succeeded"}'
     registry = make(tmp_path, late_result=keep)
     connection = await greet(registry, ("r9", "ended"))
     await connection.take()
     await registry.received(
-        connection, "w1", [RunFinished(run_id="r9", attempt=1, seq=2, ts=0.0, body=b"{}")]
+        connection, "w1", [RunFinished(run_id="r9", attempt=1, seq=2, ts=0.0, body=report)]
     )
     taking = asyncio.create_task(connection.take())
     await asyncio.sleep(0)
     assert not taking.done()
     release.set()
     assert await asyncio.wait_for(taking, 5) == [Ack(run_id="r9", attempt=1, seq=2)]
-    assert kept == [("r9", 1, 2, b"{}")]
+    assert kept == [("w1", "r9", 1, 2, report)]
+    await registry.close()
+
+
+async def test_a_late_result_that_cannot_be_read_is_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept: list[bytes] = []
+
+    async def keep(worker: str, run_id: str, attempt: int, seq: int, body: bytes) -> None:
+        kept.append(body)
+
+    registry = make(tmp_path, late_result=keep)
+    connection = await greet(registry, ("r9", "ended"))
+    await connection.take()
+    await registry.received(
+        connection, "w1", [RunFinished(run_id="r9", attempt=1, seq=2, ts=0.0, body=b'{"status":"foo"}')]
+    )
+    assert await asyncio.wait_for(connection.take(), 5) == [Ack(run_id="r9", attempt=1, seq=2)]
+    assert kept == []
+    assert "cannot be read" in caplog.text
     await registry.close()
 
 
@@ -162,15 +183,16 @@ async def test_a_late_result_that_cannot_be_kept_is_not_acknowledged(
 ) -> None:
     tried = asyncio.Event()
 
-    async def refuse(run_id: str, attempt: int, seq: int, body: bytes) -> None:
+    async def refuse(worker: str, run_id: str, attempt: int, seq: int, body: bytes) -> None:
         tried.set()
         raise OSError("disk full")
 
+    report = b'{"status":"succeeded"}'
     registry = make(tmp_path, late_result=refuse)
     connection = await greet(registry, ("r9", "ended"))
     await connection.take()
     await registry.received(
-        connection, "w1", [RunFinished(run_id="r9", attempt=1, seq=2, ts=0.0, body=b"{}")]
+        connection, "w1", [RunFinished(run_id="r9", attempt=1, seq=2, ts=0.0, body=report)]
     )
     await asyncio.wait_for(tried.wait(), 5)
     await registry.close()

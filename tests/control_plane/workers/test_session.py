@@ -20,6 +20,7 @@ from codefy_control_plane.workers.decisions import (
     WorkerChanged,
 )
 from codefy_control_plane.workers.session import SessionSettings, WorkerSession
+from codefy_control_plane.workers.tracked import MAX_STRAYS
 from codefy_protocol.frames import (
     RUN_RECORD_TYPES,
     Ack,
@@ -551,6 +552,28 @@ def test_an_attempt_nobody_tracks_is_cancelled_and_its_records_acknowledged() ->
     result = finished(6)
     assert session.frames(1, [result], 2.0) == [KeepLateResult("r1", 1, 6, result.body)]
     assert sent(session.late_result_kept(KEY, 6, 2.0)) == [Ack(run_id="r1", attempt=1, seq=6)]
+
+
+def test_a_worker_with_no_end_of_strays_is_remembered_in_part_only() -> None:
+    session = make()
+    online(session)
+    for number in range(MAX_STRAYS + 10):
+        record = Event(run_id=f"x{number}", attempt=1, seq=1, ts=0.0, kind="node_status", body=b"{}")
+        session.frames(1, [record], 0.0)
+    acks = [frame for frame in sent(session.tick(1.0)) if isinstance(frame, Ack)]
+    assert (len(acks), acks[0].run_id) == (MAX_STRAYS, "x10")
+    assert not [frame for frame in sent(session.tick(1.5)) if isinstance(frame, Ack)]
+
+
+def test_a_seq_that_no_column_holds_is_noted_once_and_not_counted() -> None:
+    session = make()
+    running(session)
+    records = [
+        Event(run_id="r1", attempt=1, seq=seq, ts=0.0, kind="node_status", body=b"{}")
+        for seq in (2**63, 2**64 - 1)
+    ]
+    warnings = [each for each in session.frames(1, records, 1.0) if isinstance(each, Warn)]
+    assert [warning.reason.code for warning in warnings] == ["malformed_record"]
 
 
 def test_an_ended_stray_is_not_cancelled() -> None:

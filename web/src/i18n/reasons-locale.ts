@@ -54,6 +54,7 @@ export default {
     "沒有登記過名為「{worker}」的工作機，啟動後也沒有出現過。請啟動它：codefy-agent start --name {worker}",
   interactive_with_worker: "畫布在伺服器中執行。要送到 {worker}，請排入佇列。",
   editor_busy: "這個編輯器的執行 {run_id} 還在進行中。請停止它，或將這個排入佇列。",
+  disk_full: "{path} 所在的磁碟已滿，沒有儲存任何資料。請先清出空間，再重新送出這個執行。",
   interactive_busy: "已有 {running} 個互動執行，到達上限。請停止其中一個，或將這個排入佇列。",
   not_supported_yet: "這個版本還不支援 {what}。",
   run_ended: "執行 {run_id} 已結束（{status}），沒有可取消的。",

@@ -292,6 +292,8 @@ class Runner:
         if self._escalation.stage is not Stage.RUNNING:
             # Exactly like a stop in process: however hard it had to be asked.
             return encode_body(RunFinishedBody(status="cancelled", exit_code=end.code, signal=end.signal))
+        if process.failure and self._greeted:
+            return self._failed(reason(reasons.CHILD_DIED, how=process.failure), end)
         if process.failure:
             return self._failed(reason(reasons.CHILD_NOT_STARTED, detail=process.failure), end)
         if not self._greeted and _NO_ENGINE in self._console.tail:

@@ -42,7 +42,7 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("DELETE", "/api/graphs/{name}", graphs.delete_graph, errors=(404,)),
     ApiRoute("GET", "/api/examples", graphs.list_examples),
     ApiRoute("GET", "/api/examples/{name}", graphs.show_example, errors=(404,)),
-    ApiRoute("POST", "/api/runs", runs.submit_run, status=201, errors=(409, 503)),
+    ApiRoute("POST", "/api/runs", runs.submit_run, status=201, errors=(409, 503, 507)),
     ApiRoute("GET", "/api/runs", runs.list_runs),
     ApiRoute("GET", "/api/runs/{run_id}", runs.show_run, errors=(404,)),
     ApiRoute("DELETE", "/api/runs/{run_id}", runs.delete_run, errors=(404, 409)),

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import logging
 import socket
+import sqlite3
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import cast
@@ -23,6 +24,7 @@ from codefy_control_plane.access import Access, HostPolicy, TokenFileUnreadable,
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.app import create_app, running_services
 from codefy_control_plane.settings import Settings
+from codefy_control_plane.storage.database import is_disk_full
 from codefy_engine.nodes.registry import Registry
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what a bind to all addresses is reached by
@@ -98,7 +100,10 @@ class Server:
         listener = bind(settings.host, settings.port)
         self._stack.callback(listener.close)
         self.url = url_of(listener)
-        self.context = await self._stack.enter_async_context(running_services(settings, self._registry))
+        try:
+            self.context = await self._stack.enter_async_context(running_services(settings, self._registry))
+        except sqlite3.DatabaseError as error:
+            raise CannotServe(_database_remedy(settings, error)) from error
         app = create_app(self.context, Access(self.token), HostPolicy(settings.host, settings.allowed_hosts))
         hypercorn_limits.apply()
         config = _hypercorn_config(settings, listener)
@@ -131,6 +136,18 @@ class Server:
             error = self._serving.exception()
             if error is not None:
                 raise error
+
+
+def _database_remedy(settings: Settings, error: sqlite3.DatabaseError) -> str:
+    path = settings.database_path
+    if is_disk_full(error):
+        return f"The disk of {path} is full. Make room there, or choose another folder with --data-dir."
+    if isinstance(error, sqlite3.OperationalError):
+        return f"The database {path} cannot be opened ({error}). Choose another folder with --data-dir."
+    return (
+        f"The database {path} is damaged ({error}). Put a backup in its place, or move it and its -wal and -shm files "
+        "away to start with an empty one, or choose another folder with --data-dir."
+    )
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -130,6 +130,9 @@ UNKNOWN_WORKER = register(
 INTERACTIVE_WITH_WORKER = register(
     "interactive_with_worker", "The canvas runs in the server. Queue the run to send it to {worker}."
 )
+DISK_FULL = register(
+    "disk_full", "The disk of {path} is full; nothing was stored. Make room there, then submit the run again."
+)
 INTERACTIVE_BUSY = register(
     "interactive_busy",
     "{running} interactive runs are going on, the most at once. Stop one, or queue this run.",

@@ -26,6 +26,7 @@ _MEANING = {
     413: "The body is over the limit.",
     500: "Something went wrong; the log has the error_id.",
     503: "The server is stopping, or has no room.",
+    507: "The disk is full.",
 }
 
 

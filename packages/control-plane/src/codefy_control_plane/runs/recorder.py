@@ -35,6 +35,10 @@ from codefy_protocol.envelope import JsonNumber, cap_body, encode_body, number_f
 from codefy_protocol.reasons import MALFORMED_RECORD, Reason, reason
 
 RUN_WARNING = "run_warning"
+FACTS_OF_THE_SERVER = frozenset(("worker_resume", "late_result"))
+MAX_INTEGER = 2**63 - 1
+"""The largest number that a column holds."""
+MAX_TS = 1e11
 NODE_PROGRESS = "node_progress"
 
 T = TypeVar("T")
@@ -43,6 +47,7 @@ logger = logging.getLogger("codefy.runs")
 
 _decode_metrics = msgspec.json.Decoder(MetricsBody).decode
 _decode_artifact = msgspec.json.Decoder(ArtifactBody).decode
+_UNREADABLE = (ValueError, msgspec.DecodeError, RecursionError)
 _decode_facts = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -133,14 +138,18 @@ class AttemptRecorder:
         """Take the body of ``run_started``: its fields become facts of the run."""
         try:
             facts = _decode_facts(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except _UNREADABLE as error:
             self.warn(reason(MALFORMED_RECORD, frame="run_started", detail=str(error)))
             return
         self.facts(facts)
 
     def facts(self, facts: dict[str, Any]) -> None:
-        """Merge ``facts`` into ``execution_facts``; a value of ``None`` removes its key."""
-        self._append(lambda pending: pending.facts.update(facts))
+        """Merge ``facts`` into ``execution_facts``; a value of ``None`` removes its key.
+
+        What only the server itself writes there is left out.
+        """
+        told = {key: value for key, value in facts.items() if key not in FACTS_OF_THE_SERVER}
+        self._append(lambda pending: pending.facts.update(told))
 
     def console(self, body: ConsoleBody) -> None:
         """Take console output; it is in the log before the commit."""
@@ -161,6 +170,13 @@ class AttemptRecorder:
     def discard(self) -> None:
         """Forget what is pending: whoever produced it will deliver it again."""
         self._take()
+
+    def drop_records(self, why: Reason) -> None:
+        """Forget what is pending but the status, and warn of it: the batch holds what cannot be stored."""
+        dropped = self._take()
+        if dropped is not None and dropped.status is not None:
+            self.status(dropped.status)
+        self.warn(why)
 
     def _append(self, put: Callable[[_Pending], None]) -> None:
         if self.ended:
@@ -284,21 +300,21 @@ class AttemptRecorder:
     def _prepare(self, pending: _Pending) -> RecordedBatch:
         """Turn a batch into rows. A body that cannot be read becomes a warning in its place."""
         cap = self._payload_cap
-        events = [
-            event if len(event[2]) <= cap else (*event[:2], cap_body(event[2], cap))
-            for event in pending.events
-        ]
+        events = [event if len(event[2]) <= cap else _capped(event, cap) for event in pending.events]
         metrics: list[NewMetric] = []
         for ts, body in pending.metrics:
             try:
                 metrics += _metric_rows(ts, body)
-            except ValueError as error:
+            except _UNREADABLE as error:
                 events.append(_malformed("metrics", ts, error))
         artifacts: list[tuple[float, ArtifactBody]] = []
         for ts, body in pending.artifacts:
             try:
-                artifacts.append((ts, _decode_artifact(body)))
-            except ValueError as error:
+                artifact = _decode_artifact(body)
+                if artifact.size is not None:
+                    _check_integer("size", artifact.size, least=0)
+                artifacts.append((ts, artifact))
+            except _UNREADABLE as error:
                 events.append(_malformed("artifact", ts, error))
         return RecordedBatch(
             run_id=self.run_id,
@@ -319,11 +335,24 @@ def _metric_rows(ts: float, body: bytes) -> list[NewMetric]:
     for point in _decode_metrics(body).points:
         if isinstance(point.value, str):
             number_from_json(point.value)  # raises for a text that is no number
-        rows.append(
-            (point.name, point.value, point.step, point.epoch, point.scope, point.node_id, point.ts or ts)
-        )
+        _check_integer("step", point.step, least=-MAX_INTEGER)
+        at = point.ts if 0 < point.ts < MAX_TS else ts
+        rows.append((point.name, point.value, point.step, point.epoch, point.scope, point.node_id, at))
     return rows
 
 
-def _malformed(frame: str, ts: float, error: ValueError) -> NewEvent:
+def _check_integer(name: str, value: int, *, least: int) -> None:
+    if not least <= value <= MAX_INTEGER:
+        raise ValueError(f"{name} is out of range")
+
+
+def _capped(event: NewEvent, cap: int) -> NewEvent:
+    kind, ts, body = event
+    try:
+        return (kind, ts, cap_body(body, cap))
+    except _UNREADABLE as error:
+        return _malformed("event", ts, error)
+
+
+def _malformed(frame: str, ts: float, error: Exception) -> NewEvent:
     return (RUN_WARNING, ts, warning_body(reason(MALFORMED_RECORD, frame=frame, detail=str(error))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Coroutine
 from pathlib import Path
@@ -30,6 +31,7 @@ from codefy_control_plane.runs.live import LiveRun
 from codefy_control_plane.runs.local_devices import LocalDevices
 from codefy_control_plane.runs.ports import Workers
 from codefy_control_plane.runs.reading import RunReader, read_page, run_not_found
+from codefy_control_plane.runs.recorder import MAX_INTEGER
 from codefy_control_plane.runs.recovery import Found, find_left_runs, live_run, stored_placement
 from codefy_control_plane.runs.retention import delete_run, prune
 from codefy_control_plane.runs.submission import (
@@ -54,7 +56,7 @@ from codefy_control_plane.storage.attempts import (
     attempts_of_worker,
     read_attempt,
 )
-from codefy_control_plane.storage.database import Database
+from codefy_control_plane.storage.database import Database, is_disk_full
 from codefy_control_plane.storage.runs import (
     insert_run,
     put_late_result,
@@ -218,7 +220,7 @@ class RunService:
 
         Raises:
             Refused: 400 for what can never run (nothing is stored), 409 when the interactive lane is full, 503 while
-                the server stops.
+                the server stops, 507 when the disk is full.
         """
         if self._closing:
             raise Refused(503, reason(reasons.SHUTTING_DOWN))
@@ -269,7 +271,12 @@ class RunService:
 
     async def _store(self, run_id: str, submission: Submission) -> LiveRun:
         row = submission.row(run_id, time.time())
-        number = await self._database.write(lambda connection: insert_run(connection, row))
+        try:
+            number = await self._database.write(lambda connection: insert_run(connection, row))
+        except sqlite3.Error as error:
+            if is_disk_full(error):
+                raise Refused(507, reason(reasons.DISK_FULL, path=str(self._settings.data_dir))) from error
+            raise
         live = LiveRun(
             submission.queued(run_id, number),
             name=submission.name or submission.graph_name,
@@ -448,14 +455,24 @@ class RunService:
         """The newest attempts that were placed on a worker, with recorded seq and status, newest first."""
         return await self._database.read(lambda c: attempts_of_worker(c, worker_id, ATTEMPTS_REMEMBERED))
 
-    async def late_result(self, run_id: str, attempt: int, seq: int, body: bytes) -> None:
-        """A worker reports the end of a run that had ended here: keep it beside the run (D-4)."""
+    async def late_result(self, worker: str, run_id: str, attempt: int, seq: int, body: bytes) -> None:
+        """A worker reports the end of a run that had ended here: keep it beside the run (D-4).
+
+        What another worker says of it is dropped.
+
+        Raises:
+            LookupError: the run goes on here. Its worker is to report again when the attempt is taken over.
+        """
+        if not 0 < attempt <= MAX_INTEGER:
+            return
         row = await self._database.read(lambda connection: read_attempt(connection, run_id, attempt))
-        if row is None or seq <= row.recorded_seq:
+        if row is None or row.worker_id != worker or seq <= row.recorded_seq:
             return
         try:
             msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError):
             logger.warning("run %s: its late result cannot be read", run_id)
             return
+        if row.status not in ENDED_STATUSES:
+            raise LookupError(f"run {run_id} has not ended here")
         await self._database.write(lambda connection: put_late_result(connection, run_id, body))

@@ -28,6 +28,13 @@ READERS = 3
 BUSY_TIMEOUT_S = 30.0
 
 
+def is_disk_full(error: sqlite3.Error) -> bool:
+    """Whether a write failed for want of room on the disk."""
+    # A full disk shows as an I/O error where it keeps the write-ahead log from growing.
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and (code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_WRITE)
+
+
 class DatabaseClosed(RuntimeError):
     """A command came after the database was closed."""
 
@@ -147,6 +154,8 @@ class Database:
             command.result = command.fn(connection)
         except BaseException as error:  # it belongs to whoever awaits the command
             command.error = error
+            if isinstance(error, sqlite3.Error) and not connection.in_transaction:
+                raise  # a full disk undoes the whole group: every command of it failed by this
             connection.execute("ROLLBACK TO command")
         connection.execute("RELEASE command")
 

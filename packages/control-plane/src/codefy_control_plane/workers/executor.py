@@ -7,11 +7,12 @@ import contextlib
 import logging
 import sqlite3
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from codefy_control_plane.scheduling.model import Placement
+from codefy_control_plane.workers.checking import MalformedRecord, checked, checked_report
 from codefy_control_plane.workers.decisions import (
     AttemptDecision,
     AttemptKey,
@@ -25,9 +26,9 @@ from codefy_control_plane.workers.decisions import (
 from codefy_control_plane.workers.seams import Recorder
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 from codefy_engine.graph.document import canonical_bytes, graph_hash
-from codefy_protocol.bodies import ConsoleBody, RunError, RunFinishedBody, WarningBody
+from codefy_protocol.bodies import ConsoleBody, RunError, WarningBody
 from codefy_protocol.codec import MAX_MESSAGE_BYTES
-from codefy_protocol.envelope import decode_body, encode_body
+from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
     Artifact,
     Assign,
@@ -38,8 +39,9 @@ from codefy_protocol.frames import (
     RunRecord,
     RunStarted,
     RunWarning,
+    frame_tag,
 )
-from codefy_protocol.reasons import CHILD_DIED, GRAPH_TOO_LARGE, Reason, reason
+from codefy_protocol.reasons import CHILD_DIED, GRAPH_TOO_LARGE, MALFORMED_RECORD, Reason, reason
 
 logger = logging.getLogger("codefy.workers")
 
@@ -49,7 +51,10 @@ MAX_ASSIGN_BYTES = MAX_MESSAGE_BYTES - 64 * 1024
 """Graph and options of an assignment; the rest of the message is small (F-6)."""
 
 _console_decoder = msgspec.json.Decoder(ConsoleBody)
-_finished_decoder = msgspec.json.Decoder(RunFinishedBody)
+_facts_decoder = msgspec.json.Decoder(dict[str, Any])
+
+UNSTORABLE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, ValueError)
+"""What a commit raises because of the rows themselves: trying the same rows again cannot help."""
 
 
 class Attempts(Protocol):
@@ -183,15 +188,42 @@ class WorkerExecutor:
     async def _commit(self, key: AttemptKey, seq: int) -> None:
         """Commit, however long it takes: without it nothing is acknowledged, so the worker keeps everything."""
         delay = COMMIT_RETRY_S
+        dropped = False
         while True:
             try:
                 return await self._recorder.commit(recorded_seq=seq, resume=self._resume(seq))
+            except UNSTORABLE as error:
+                logger.exception(
+                    "a batch of run %s attempt %s holds what cannot be stored; it is dropped", *key
+                )
+                self._recorder.drop_records(reason(MALFORMED_RECORD, frame="stored", detail=str(error)))
+                if not dropped:
+                    dropped = True
+                    continue
             except (OSError, sqlite3.Error):
                 logger.exception("a batch of run %s attempt %s could not be stored; trying again", *key)
             await asyncio.sleep(delay)
             delay = min(2 * delay, MAX_COMMIT_RETRY_S)
 
     def _record(self, record: RunRecord) -> None:
+        try:
+            self._keep(checked(record, time.time()))
+        except (MalformedRecord, msgspec.DecodeError, RecursionError) as error:
+            logger.warning(
+                "run %s attempt %s: record %s cannot be read: %s",
+                record.run_id,
+                record.attempt,
+                record.seq,
+                error,
+            )
+            self._warn(reason(MALFORMED_RECORD, frame=frame_tag(type(record)), detail=str(error)))
+
+    def _keep(self, record: RunRecord) -> None:
+        """Put a record that passed into the batch.
+
+        Raises:
+            msgspec.DecodeError, RecursionError: it does not fit after all.
+        """
         sinks = self._recorder.sinks
         match record:
             case Event():
@@ -205,29 +237,11 @@ class WorkerExecutor:
             case RunStarted():
                 self._recorder.started(record.body)
             case Console():
-                try:
-                    self._recorder.console(_console_decoder.decode(record.body))
-                except (msgspec.DecodeError, RecursionError) as error:
-                    self._unreadable(record, error)
+                self._recorder.console(_console_decoder.decode(record.body))
             case RunFacts():
-                try:
-                    facts = decode_body(record.body)
-                except (msgspec.DecodeError, RecursionError) as error:
-                    self._unreadable(record, error)
-                else:
-                    if isinstance(facts, dict):
-                        self._recorder.facts(facts)  # pyright: ignore[reportUnknownArgumentType] - JSON object
+                self._recorder.facts(_facts_decoder.decode(record.body))
             case _:
                 pass
-
-    def _unreadable(self, record: RunRecord, error: Exception) -> None:
-        logger.warning(
-            "run %s attempt %s: record %s cannot be read: %s",
-            record.run_id,
-            record.attempt,
-            record.seq,
-            error,
-        )
 
     def _warn(self, why: Reason) -> None:
         body = encode_body(WarningBody(code=why.code, message=why.message, params=why.params))
@@ -235,8 +249,8 @@ class WorkerExecutor:
 
     def _reported(self, body: bytes) -> ExecutionOutcome:
         try:
-            finished = _finished_decoder.decode(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+            finished = checked_report(body)
+        except MalformedRecord as error:
             why = reason(CHILD_DIED, how=f"its report cannot be read ({error})")
             return ExecutionOutcome(status="failed", error=_error(why), peak_memory=None)
         return ExecutionOutcome(

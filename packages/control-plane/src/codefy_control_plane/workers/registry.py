@@ -23,6 +23,7 @@ from codefy_control_plane.scheduling.model import (
     WorkerView,
 )
 from codefy_control_plane.settings import Settings
+from codefy_control_plane.workers.checking import MalformedRecord, checked_report
 from codefy_control_plane.workers.connection import Connection, Peer
 from codefy_control_plane.workers.decisions import (
     AttemptKey,
@@ -43,6 +44,8 @@ from codefy_protocol.version import __version__
 logger = logging.getLogger("codefy.workers")
 
 MAX_REJECTIONS = 100
+MAX_LATE_RESULTS = 1000
+"""Late results on their way to the disk at once."""
 SERVER_STOPS = "the server stops"
 
 _STATES = {
@@ -334,13 +337,19 @@ class WorkerRegistry:
         self._arm(worker)
 
     def _keep(self, worker: _Worker, late: KeepLateResult) -> None:
+        if len(self._tasks) >= MAX_LATE_RESULTS:
+            return  # it stays unacknowledged: the worker reports again when it reconnects
         task = asyncio.get_running_loop().create_task(self._keep_late_result(worker, late))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _keep_late_result(self, worker: _Worker, late: KeepLateResult) -> None:
+        name = worker.session.name
         try:
-            await self._late_result(late.run_id, late.attempt, late.seq, late.body)
+            checked_report(late.body)
+            await self._late_result(name, late.run_id, late.attempt, late.seq, late.body)
+        except MalformedRecord as error:
+            logger.warning("%s: the late result of run %s cannot be read: %s", name, late.run_id, error)
         except Exception:
             # It stays unacknowledged: the worker reports again when it reconnects.
             logger.exception("the late result of run %s could not be stored", late.run_id)

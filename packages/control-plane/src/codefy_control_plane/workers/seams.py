@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol.bodies import ConsoleBody
+from codefy_protocol.reasons import Reason
 
 
 class Recorder(Protocol):
@@ -41,17 +42,21 @@ class Recorder(Protocol):
         """``running`` or ``disconnected``: the run's status from this batch on."""
         ...
 
+    def drop_records(self, why: Reason) -> None:
+        """Forget what is pending but the status, and warn of it: the batch holds what cannot be stored."""
+        ...
+
     async def commit(self, recorded_seq: int | None = None, resume: dict[str, Any] | None = None) -> None:
         """Everything pending, the status, ``recorded_seq`` and ``worker_resume`` in one transaction."""
         ...
 
 
-LateResult = Callable[[str, int, int, bytes], Awaitable[None]]
-"""``(run_id, attempt, seq, RunFinishedBody as JSON)``: a run that ended here reports after all (D-4).
+LateResult = Callable[[str, str, int, int, bytes], Awaitable[None]]
+"""``(worker, run_id, attempt, seq, RunFinishedBody as JSON)``: a run that ended here reports after all (D-4).
 
 To be kept as ``execution_facts.late_result`` unless the attempt's recorded seq shows that this report is the one that
 ended it (``seq <= recorded_seq``)."""
 
 
-async def ignore_late_result(run_id: str, attempt: int, seq: int, body: bytes) -> None:
+async def ignore_late_result(worker: str, run_id: str, attempt: int, seq: int, body: bytes) -> None:
     """For a control plane that keeps none."""

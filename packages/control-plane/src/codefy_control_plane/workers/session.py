@@ -54,7 +54,7 @@ from codefy_control_plane.workers.decisions import (
     Send,
     WorkerChanged,
 )
-from codefy_control_plane.workers.tracked import Acks, Phase, Stray, TrackedAttempt
+from codefy_control_plane.workers.tracked import Acks, Phase, Strays, TrackedAttempt
 from codefy_protocol.capabilities import IMPLEMENTED, common
 from codefy_protocol.frames import (
     Ack,
@@ -127,7 +127,7 @@ class WorkerSession:
         self.catalog: Catalog | None = None
         self._connection: int | None = None
         self._attempts: dict[AttemptKey, TrackedAttempt] = {}
-        self._strays: dict[AttemptKey, Stray] = {}
+        self._strays = Strays(settings.ack_every, settings.ack_after_s)
         self._expected: dict[AttemptKey, float] = {}
         """Attempts that are about to be adopted, and until when a welcome waits for that."""
         self._incarnation = ""
@@ -171,7 +171,7 @@ class WorkerSession:
         if self.link is Link.ONLINE:
             times.append(self._last_sent + self.settings.sign_of_life_s)
             times += [tracked.acks.due_at for tracked in self._attempts.values()]
-            times += [stray.acks.due_at for stray in self._strays.values()]
+            times.append(self._strays.due_at)
         return min((time for time in times if time is not None), default=None)
 
     # -------------------------------------------------------------- connections
@@ -251,8 +251,8 @@ class WorkerSession:
         for tracked in list(self._attempts.values()):
             decisions += self._grace(tracked, now)
             decisions += self._ack(tracked.key, tracked.acks, now)
-        for key, stray in self._strays.items():
-            decisions += self._ack(key, stray.acks, now)
+        for key, acks in self._strays.due(now):
+            decisions += self._ack(key, acks, now)
         if self.link is Link.ONLINE and now >= self._last_sent + self.settings.sign_of_life_s:
             decisions += self._send(Drain(draining=self.draining), now)
         return decisions
@@ -288,7 +288,7 @@ class WorkerSession:
             adopted=recorded_seq is not None,
         )
         self._attempts[key] = tracked
-        self._strays.pop(key, None)
+        self._strays.forget(key)
         self._expected.pop(key, None)
         if tracked.adopted:
             # Only run_alive says whether the worker still has it.
@@ -348,7 +348,7 @@ class WorkerSession:
         stray = self._strays.get(key)
         if stray is None:
             return []
-        stray.acks.committed(seq, now)
+        self._strays.committed(stray, seq, now)
         return self._ack(key, stray.acks, now, at_once=True)
 
     # -------------------------------------------------------------- inside
@@ -432,18 +432,16 @@ class WorkerSession:
         if tracked is not None and tracked.phase is not Phase.OVER:
             return [*tracked.records(batch)]
         decisions = self._stray(key, now, running=not isinstance(batch[-1], RunFinished))
-        stray = self._strays[key]
+        stray = self._strays.of(key)
         for record in batch:
             if isinstance(record, RunFinished):
                 decisions.append(KeepLateResult(*key, record.seq, record.body))
             else:
-                stray.acks.committed(record.seq, now)
+                self._strays.committed(stray, record.seq, now)
         return [*decisions, *self._ack(key, stray.acks, now)]
 
     def _stray(self, key: AttemptKey, now: float, *, running: bool) -> list[Decision]:
-        stray = self._strays.setdefault(
-            key, Stray(Acks(0, self.settings.ack_every, self.settings.ack_after_s))
-        )
+        stray = self._strays.of(key)
         if not running or stray.cancelled:
             return []
         stray.cancelled = True

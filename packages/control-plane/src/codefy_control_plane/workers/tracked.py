@@ -16,9 +16,10 @@ A cancel is an intent beside the phase: ``cancel`` is the number of seconds it g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
+from codefy_control_plane.workers.checking import MAX_SEQ
 from codefy_control_plane.workers.decisions import (
     AttemptDecision,
     AttemptKey,
@@ -29,8 +30,8 @@ from codefy_control_plane.workers.decisions import (
     SetStatus,
     Warn,
 )
-from codefy_protocol.frames import Assign, RunFinished, RunRecord
-from codefy_protocol.reasons import SEQUENCE_GAP, Reason, reason
+from codefy_protocol.frames import Assign, RunFinished, RunRecord, frame_tag
+from codefy_protocol.reasons import MALFORMED_RECORD, SEQUENCE_GAP, Reason, reason
 
 
 class Phase(Enum):
@@ -42,6 +43,8 @@ class Phase(Enum):
     OVER = "over"
 
 
+MAX_STRAYS = 1000
+"""Attempts of one worker that nobody here tracks and that are remembered at once."""
 LIVE = frozenset((Phase.WAITING, Phase.ASSIGNED, Phase.RUNNING, Phase.AWAY))
 
 
@@ -126,8 +129,12 @@ class TrackedAttempt:
         """Records in the order they came. Seen ones are dropped, holes are noted, what follows the end is ignored."""
         decisions: list[AttemptDecision] = []
         fresh: list[RunRecord] = []
+        beyond: RunRecord | None = None
         for record in records:
             if record.seq <= self.received or not self.live:
+                continue
+            if record.seq > MAX_SEQ:
+                beyond = record
                 continue
             if record.seq > self.received + 1:
                 decisions += self._deliver(fresh)
@@ -144,6 +151,10 @@ class TrackedAttempt:
             else:
                 fresh.append(record)
         decisions += self._deliver(fresh)
+        if beyond is not None:
+            why = reason(MALFORMED_RECORD, frame=frame_tag(type(beyond)), detail="its seq is out of range")
+            decisions.append(Warn(*self.key, why))
+            self._pending = True
         return [*decisions, *self.next_commit()]
 
     def note(self, *decisions: AttemptDecision) -> list[AttemptDecision]:
@@ -211,3 +222,49 @@ class Stray:
     def __init__(self, acks: Acks) -> None:
         self.acks = acks
         self.cancelled = False
+
+
+class Strays:
+    """The strays of one worker, the newest :data:`MAX_STRAYS` of them. What is forgotten comes again after a reconnect."""
+
+    def __init__(self, every: int, after_s: float) -> None:
+        self.due_at: float | None = None
+        """No acknowledgement is due before this: one deadline for all, however many there are."""
+        self._every = every
+        self._after_s = after_s
+        self._strays: dict[AttemptKey, Stray] = {}
+
+    def get(self, key: AttemptKey) -> Stray | None:
+        return self._strays.get(key)
+
+    def of(self, key: AttemptKey) -> Stray:
+        """The stray of that attempt, from now on."""
+        stray = self._strays.get(key)
+        if stray is None:
+            if len(self._strays) >= MAX_STRAYS:
+                del self._strays[next(iter(self._strays))]
+            stray = self._strays[key] = Stray(Acks(0, self._every, self._after_s))
+        return stray
+
+    def forget(self, key: AttemptKey) -> None:
+        self._strays.pop(key, None)
+
+    def clear(self) -> None:
+        self._strays.clear()
+        self.due_at = None
+
+    def committed(self, stray: Stray, seq: int, now: float) -> None:
+        """Records up to ``seq`` are taken care of."""
+        stray.acks.committed(seq, now)
+        due = stray.acks.due_at
+        if due is not None and (self.due_at is None or due < self.due_at):
+            self.due_at = due
+
+    def due(self, now: float) -> Iterator[tuple[AttemptKey, Acks]]:
+        """Everything that may be acknowledged now; sets the next deadline once it was."""
+        if self.due_at is None or now < self.due_at:
+            return
+        for key, stray in self._strays.items():
+            yield key, stray.acks
+        times = (stray.acks.due_at for stray in self._strays.values())
+        self.due_at = min((time for time in times if time is not None), default=None)
