@@ -31,6 +31,7 @@ from codefy_engine.training.metrics import (
     StepBuffer,
     StepOutcome,
     answer_counter,
+    count_correct,
     epoch_points,
 )
 from codefy_engine.training.schedules import Schedules
@@ -284,22 +285,13 @@ class TrainingLoop:
             step += 1
             self.result.step = step
             self._batch += 1
-            correct, answers = None, 0
+            outcome = StepOutcome(step, time.time(), loss.detach(), len(inputs), norm=step_on.norm, lr=rate)
             if count is not None and isinstance(outputs, Tensor):
-                correct = count(outputs.detach(), targets)
-                answers = targets.numel()
-            if buffer.add(
-                StepOutcome(
-                    step,
-                    time.time(),
-                    loss.detach(),
-                    int(inputs.shape[0]),
-                    correct,
-                    answers,
-                    step_on.norm,
-                    rate,
-                )
-            ):
+                if count is count_correct:
+                    outcome.predicted, outcome.targets = outputs.detach().argmax(1), targets
+                else:
+                    outcome.correct, outcome.answers = count(outputs.detach(), targets), targets.numel()
+            if buffer.add(outcome):
                 self._drain()
         return not stopped()
 

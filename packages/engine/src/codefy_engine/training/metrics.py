@@ -52,9 +52,13 @@ class StepOutcome:
     loss: Tensor
     """Scalar, detached."""
     samples: int
-    correct: Tensor | None
-    """Scalar int64: right predictions of the batch."""
-    answers: int
+    correct: Tensor | None = None
+    """Scalar int64: right predictions of the batch, where the loss counts them itself."""
+    answers: int = 0
+    """How many predictions ``correct`` is of."""
+    predicted: Tensor | None = None
+    """Class numbers, of the shape of ``targets``: compared with them when the steps are read."""
+    targets: Tensor | None = None
     norm: Tensor | None = None
     """Scalar: norm of all gradients together, when it was measured."""
     lr: float | None = None
@@ -102,9 +106,7 @@ class StepBuffer:
         if not pending:
             return []
         losses: list[float] = cast("Any", torch.stack([outcome.loss for outcome in pending])).tolist()
-        counted = [outcome.correct for outcome in pending if outcome.correct is not None]
-        if counted:
-            self.mean.correct += int(torch.stack(counted).sum())
+        self._count_answers(pending)
         points: list[MetricPoint] = []
         norms = self._norms(pending)
         if not self.log_norms:
@@ -113,7 +115,6 @@ class StepBuffer:
             finite = math.isfinite(loss)
             self.mean.loss_sum += loss * outcome.samples
             self.mean.samples += outcome.samples
-            self.mean.answers += outcome.answers
             if not finite:
                 self.nonfinite_in_epoch = True
                 if self.first_nonfinite is None:
@@ -129,6 +130,19 @@ class StepBuffer:
                         )
         self.last_loss = losses[-1]
         return points
+
+    def _count_answers(self, pending: list[StepOutcome]) -> None:
+        """Add what was right; all pending predictions are compared at once, which a step alone would pay for dearly."""
+        counted = [outcome.correct for outcome in pending if outcome.correct is not None]
+        if counted:
+            self.mean.correct += int(torch.stack(counted).sum())
+            self.mean.answers += sum(outcome.answers for outcome in pending)
+        predicted = [outcome.predicted.flatten() for outcome in pending if outcome.predicted is not None]
+        targets = [outcome.targets.flatten() for outcome in pending if outcome.targets is not None]
+        if predicted:
+            hits = torch.cat(predicted) == torch.cat(targets)
+            self.mean.correct += int(hits.sum())
+            self.mean.answers += hits.numel()
 
     def _norms(self, pending: list[StepOutcome]) -> dict[int, float]:
         """Gradient norms by step, read with one copy."""
