@@ -16,7 +16,7 @@ from codefy_engine.training.loop import LoopProgress, LoopSettings, TrainingLoop
 from codefy_protocol.bodies import MetricPoint, MetricsBody
 from codefy_protocol.envelope import encode_body
 
-ROUNDS = 9
+ROUNDS = 25
 EPOCHS = 3
 
 
