@@ -42,6 +42,11 @@ export default {
   run_not_found: "沒有執行 {run_id}。",
   artifact_not_found: "執行 {run_id} 沒有產物 {artifact}。",
   artifact_gone: "產物 {artifact} 的檔案已不存在。",
+  output_not_kept:
+    "執行 {run_id} 沒有保留 {node_id} 的輸出「{port}」。伺服器結束前，會保留畫布最近幾次執行，以及要求記錄輸出的佇列執行。",
+  output_no_picture: "{node_id} 的輸出「{port}」不是圖片。",
+  outputs_on_worker:
+    "只有伺服器能記錄輸出。請拿掉 options.record_outputs，或改排在伺服器而不是 {worker}。",
   example_not_found: "沒有範例「{name}」。",
   node_type_not_found: "沒有節點類型「{type}」。{suggestion}",
   graph_not_found: "沒有名為「{name}」的已儲存圖。",
@@ -85,6 +90,20 @@ export default {
   engine_version_mismatch:
     "{worker} 上的引擎版本是 {engine}，代理程式是 {agent}。請在該機器安裝 codefy-engine {agent}。",
   engine_missing: "{worker} 上沒有安裝引擎。請在該機器執行：codefy-agent engine install",
+  node_files_too_large:
+    "這張圖用到 {count} 個節點檔案，共 {bytes} 位元組；最多 {max_count} 個、{limit} 位元組可以傳到工作機。請在伺服器中執行，或把它們裝成套件。",
+  node_files_not_taken: "{worker} 不接受節點檔案，而這張圖需要其中的 {types}。請更新它的代理程式。",
+  worker_lacks_types:
+    "{worker} 沒有節點類型 {types}。請在該機器安裝提供它們的套件：codefy-agent engine install --with {packages}",
+  input_not_found: "這台工作機沒有帶著輸入 {sha256} 的執行 {run_id}。",
+  input_wrong:
+    "{worker} 無法從伺服器取得 {file}：{detail}。請重新送出執行；若持續發生，請檢查兩者之間的代理伺服器是否更改了內容。",
+  input_unreachable:
+    "{worker} 在 {seconds} 秒內無法從伺服器取得 {file}：{detail}。請檢查兩者之間的網路，再重新送出執行。",
+  node_file_failed:
+    "節點檔案 {file} 無法在這裡載入：{detail}。它匯入的套件可用 codefy-agent engine install --with NAME 安裝。",
+  node_package_missing:
+    "這裡沒有安裝節點類型 {types}。請在工作機上執行：codefy-agent engine install --with {packages}",
   device_not_offered: "{worker} 不提供 {device}，它提供 {offered}。",
   duplicate_assignment: "{worker} 已經有執行 {run_id}。",
   agent_draining: "{worker} 正在排空，不接新的執行。",

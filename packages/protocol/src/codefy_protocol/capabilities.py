@@ -14,9 +14,26 @@ MEMORY_BUDGET = "memory_budget"
 ONE_SHOT = "one_shot"
 RECORD_OUTPUTS = "record_outputs"
 INSTANCES = "instances"
+NODE_SOURCES = "node_sources"
+"""The agent fetches the files of single nodes that a run needs."""
+GRAPH_BY_HASH = "graph_by_hash"
+"""The agent fetches a graph that is too large for ``assign``."""
 
 KNOWN: frozenset[str] = frozenset(
-    (ACK, CONSOLE, RUN_FACTS, MOUNTS, TRANSFER, S3, MEMORY_BUDGET, ONE_SHOT, RECORD_OUTPUTS, INSTANCES)
+    (
+        ACK,
+        CONSOLE,
+        RUN_FACTS,
+        MOUNTS,
+        TRANSFER,
+        S3,
+        MEMORY_BUDGET,
+        ONE_SHOT,
+        RECORD_OUTPUTS,
+        INSTANCES,
+        NODE_SOURCES,
+        GRAPH_BY_HASH,
+    )
 )
 
 IMPLEMENTED: tuple[str, ...] = (ACK, CONSOLE, RUN_FACTS)

@@ -56,6 +56,15 @@ class RecordedSeq(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
+class NodeSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of single nodes that a run needs: part of ``assign``. The agent fetches it by its hash."""
+
+    name: str
+    """Of the file, without a folder: ``filters.py``."""
+    sha256: str
+    size: int
+
+
 # ------------------------------------------------------------------ agent -> control plane
 
 
@@ -186,6 +195,8 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign", omit_defau
     graph: bytes | None = None
     """The graph document as canonical JSON, or ``None`` when it is to be fetched by ``graph_hash``."""
     graph_hash: str = ""
+    graph_size: int = 0
+    """Bytes of a graph that is to be fetched."""
     options: bytes = b"{}"
     """``names.RunOptions`` as JSON."""
     secrets: dict[str, str] = {}
@@ -196,6 +207,11 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign", omit_defau
     storage: dict[str, str] = {}
     memory_budgets: dict[str, int] = {}
     node_source_digest: str = ""
+    """Of ``node_sources`` (``inputs.node_source_digest``)."""
+    node_sources: tuple[NodeSource, ...] = ()
+    """Files of single nodes that the graph uses, to be fetched and loaded for this run only."""
+    node_packages: dict[str, str] = {}
+    """Node types of the graph that come from packages → the package."""
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel", omit_defaults=True):

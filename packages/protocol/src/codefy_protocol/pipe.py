@@ -33,6 +33,14 @@ class ChildRecord(msgspec.Struct, frozen=True, kw_only=True, tag="record", omit_
     body: bytes
 
 
+class NodeFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of single nodes, for this run only."""
+
+    name: str
+    sha256: str
+    content: bytes
+
+
 class StartRun(msgspec.Struct, frozen=True, kw_only=True, tag="start", omit_defaults=True):
     run_id: str
     attempt: int
@@ -47,6 +55,9 @@ class StartRun(msgspec.Struct, frozen=True, kw_only=True, tag="start", omit_defa
     files_dir: str
     secrets: dict[str, str] = {}
     memory_budgets: dict[str, int] = {}
+    node_files: tuple[NodeFile, ...] = ()
+    node_packages: dict[str, str] = {}
+    """Node types of the graph that come from packages → the package."""
 
 
 class StopRun(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):

@@ -113,6 +113,17 @@ METHOD_NOT_ALLOWED = register("method_not_allowed", "{path} does not take {metho
 RUN_NOT_FOUND = register("run_not_found", "There is no run {run_id}.")
 ARTIFACT_NOT_FOUND = register("artifact_not_found", "The run {run_id} has no artifact {artifact}.")
 ARTIFACT_GONE = register("artifact_gone", "The file of the artifact {artifact} is not there any more.")
+OUTPUT_NOT_KEPT = register(
+    "output_not_kept",
+    "The output {port!r} of {node_id} is not kept for the run {run_id}. Outputs are kept of the last runs of the canvas, "
+    "and of queued runs that record them, until the server ends.",
+)
+OUTPUT_NO_PICTURE = register("output_no_picture", "The output {port!r} of {node_id} is no picture.")
+OUTPUTS_ON_WORKER = register(
+    "outputs_on_worker",
+    "Outputs are recorded in the server only. Leave out options.record_outputs, or queue the run in the server instead of "
+    "{worker}.",
+)
 EXAMPLE_NOT_FOUND = register("example_not_found", "There is no example {name!r}.")
 NODE_TYPE_NOT_FOUND = register("node_type_not_found", "There is no node type {type!r}.{suggestion}")
 GRAPH_NOT_FOUND = register("graph_not_found", "There is no saved graph {name!r}.")
@@ -147,6 +158,20 @@ SHUTTING_DOWN = register("shutting_down", "The server is shutting down. Try agai
 INTERNAL_ERROR = register(
     "internal_error", "Something went wrong in the server ({error_id}); its log has the details."
 )
+NODE_FILES_TOO_LARGE = register(
+    "node_files_too_large",
+    "The graph uses {count} node files of {bytes} bytes; up to {max_count} of {limit} bytes travel to a worker. "
+    "Run it in the server, or install them as a package.",
+)
+NODE_FILES_NOT_TAKEN = register(
+    "node_files_not_taken",
+    "{worker} does not take node files, and the graph needs {types} from such files. Update its agent.",
+)
+WORKER_LACKS_TYPES = register(
+    "worker_lacks_types",
+    "{worker} lacks the node types {types}. Install there what has them: codefy-agent engine install --with {packages}",
+)
+INPUT_NOT_FOUND = register("input_not_found", "This worker has no run {run_id} with the input {sha256}.")
 
 # ------------------------------------------------------------------ access
 TOKEN_REQUIRED = register(
@@ -208,6 +233,25 @@ ENGINE_MISSING = register(
 DEVICE_NOT_OFFERED = register("device_not_offered", "{worker} does not offer {device}; it offers {offered}.")
 GRAPH_TOO_LARGE = register(
     "graph_too_large", "The graph has {bytes} bytes; a worker takes up to {limit}. Run it in the server."
+)
+INPUT_WRONG = register(
+    "input_wrong",
+    "{worker} could not get {file} from the server: {detail}. Submit the run again; if this goes on, see whether a proxy "
+    "between the two changes what it carries.",
+)
+INPUT_UNREACHABLE = register(
+    "input_unreachable",
+    "{worker} could not get {file} from the server within {seconds} s: {detail}. "
+    "Look at the network between the two, then submit the run again.",
+)
+NODE_FILE_FAILED = register(
+    "node_file_failed",
+    "The node file {file} cannot be loaded here: {detail}. "
+    "What it imports is installed by codefy-agent engine install --with NAME",
+)
+NODE_PACKAGE_MISSING = register(
+    "node_package_missing",
+    "The node types {types} are not installed here. Run on the worker: codefy-agent engine install --with {packages}",
 )
 DUPLICATE_ASSIGNMENT = register("duplicate_assignment", "{worker} already has the run {run_id}.")
 AGENT_DRAINING = register("agent_draining", "{worker} is draining and takes no run.")

@@ -9,6 +9,7 @@ import threading
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,7 +17,8 @@ from codefy_engine import __version__
 from codefy_engine.child.process import peak_resident_bytes
 from codefy_engine.child.writer import RecordWriter
 from codefy_engine.execution.sinks import RunSinks
-from codefy_protocol.bodies import PeakMemory, RunFinishedBody, RunStartedBody
+from codefy_protocol import reasons
+from codefy_protocol.bodies import PeakMemory, RunError, RunFinishedBody, RunStartedBody
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.names import RunOptions
 from codefy_protocol.pipe import (
@@ -27,6 +29,9 @@ from codefy_protocol.pipe import (
     StopRun,
     decode_agent_messages,
 )
+
+if TYPE_CHECKING:
+    from codefy_engine.nodes.registry import Registry
 
 LEAVE_AFTER_EOF_S = 0.8
 """What a run gets to stop in when its agent died."""
@@ -111,6 +116,9 @@ def _execute(start: StartRun, stop: threading.Event, writer: RecordWriter) -> Ru
     from codefy_engine.execution.run import execute_graph
     from codefy_engine.graph.document import GraphInvalid, parse_graph
 
+    registry = run_registry(start)
+    if isinstance(registry, RunError):
+        return RunFinishedBody(status=FAILED, error=registry)
     try:
         graph = parse_graph(start.graph)
     except GraphInvalid as error:
@@ -128,11 +136,37 @@ def _execute(start: StartRun, stop: threading.Event, writer: RecordWriter) -> Ru
             secrets=start.secrets,
             sinks=pipe_sinks(writer),
             stop=stop,
+            registry=registry,
         )
     )
     return RunFinishedBody(
         status=outcome.status, error=outcome.error, peak_memory=own_peak_memory(outcome.peak_memory)
     )
+
+
+def run_registry(start: StartRun) -> Registry | RunError:
+    """The node types of this run: those installed, and those of the files it brought along; or why it cannot have them.
+
+    What is installed stays as it is, so that nothing of a run is left for another one.
+    """
+    from codefy_engine.nodes.registry import default_registry
+    from codefy_engine.nodes.travelling import NodeFileFailed, missing_types, with_node_files
+
+    registry = default_registry()
+    missing = missing_types(start.node_packages, registry)
+    if missing:
+        types, packages = ", ".join(sorted(missing)), " --with ".join(sorted(set(missing.values())))
+        return _error(reasons.reason(reasons.NODE_PACKAGE_MISSING, types=types, packages=packages))
+    if not start.node_files:
+        return registry
+    try:
+        return with_node_files(registry, start.node_files)
+    except NodeFileFailed as error:
+        return _error(reasons.reason(reasons.NODE_FILE_FAILED, file=error.name, detail=str(error)))
+
+
+def _error(why: reasons.Reason) -> RunError:
+    return RunError(code=why.code, message=why.message, params=why.params)
 
 
 def pipe_sinks(writer: RecordWriter) -> RunSinks:

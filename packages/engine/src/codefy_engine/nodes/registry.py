@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import difflib
 import functools
-import hashlib
 import importlib
 import inspect
 import pkgutil
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
-
-import msgspec
+from typing import cast
 
 from codefy_engine.nodes.base import Node, NodeDefinitionError, NodeSpec
+from codefy_engine.nodes.catalog import Catalog, LoadFailure
 from codefy_engine.nodes.definition import NodeDefinition
 from codefy_engine.nodes.single_files import file_source, import_node_file, is_file_source, node_files
+from codefy_engine.nodes.type_hashes import catalog_hash, code_digest, type_hash
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "LoadFailure",
+    "Registry",
+    "builtin_classes",
+    "code_digest",
+    "default_registry",
+    "load_node_file",
+    "load_registry",
+    "node_classes",
+    "reload_files",
+]
 
 ENTRY_POINT_GROUP = "codefy.nodes"
 """An entry point of this group names a module with node classes, or one node class."""
 
 
-class LoadFailure(msgspec.Struct, kw_only=True, frozen=True):
-    """A package whose nodes could not be loaded. The others work without it."""
-
-    source: str
-    error: str
-
-
 class Registry:
-    """Node classes by type. It changes only by :meth:`take_over`, all at once; a run works on a :meth:`snapshot`."""
+    """Node classes by type. It changes only by :meth:`take_over`, all at once; a run works on a :meth:`snapshot`.
+
+    One that was made by :meth:`lazy` answers from a catalog until someone asks for a class.
+    """
 
     def __init__(self, classes: Iterable[type[Node]], failures: Iterable[LoadFailure] = ()) -> None:
         found: dict[str, type[Node]] = {}
@@ -46,14 +55,38 @@ class Registry:
             found[node_type] = cls
         self._classes = found
         self._migrates = any(cls.spec.migrations for cls in found.values())
-        self.failures: tuple[LoadFailure, ...] = tuple(failures)
-        """What could not be loaded."""
+        self._failures = tuple(failures)
+        self._catalog: Catalog | None = None
+        self._load: Callable[[], Registry] | None = None
+        """Makes the classes, while there are none yet."""
+        self._loading = threading.RLock()
+
+    @classmethod
+    def lazy(cls, catalog: Catalog, load: Callable[[], Registry]) -> Registry:
+        """A registry that knows its catalog. ``load`` is called once, by the first who asks for more.
+
+        What it returns counts, should it differ from the catalog.
+        """
+        made = cls(())
+        made._catalog, made._load = catalog, load
+        return made
+
+    def loaded(self) -> Registry:
+        """This registry, with its classes imported. Who comes while another thread imports them waits for it."""
+        if self._load is not None:
+            with self._loading:
+                if self._load is not None:
+                    self.take_over(self._load())
+        return self
 
     def take_over(self, other: Registry) -> None:
         """Have the types of another registry from now on, everywhere this one is used."""
-        self._classes, self._migrates, self.failures = other._classes, other._migrates, other.failures
-        for cached in ("hashes", "catalog_hash"):
-            self.__dict__.pop(cached, None)
+        other.loaded()
+        with self._loading:
+            self._classes, self._migrates, self._failures = other._classes, other._migrates, other._failures
+            self._catalog = other._catalog
+            # Last: who sees it gone reads the classes without the lock.
+            self._load = None
 
     def snapshot(self) -> Registry:
         """The types as they are now, for work that is to see no change."""
@@ -67,10 +100,14 @@ class Registry:
         Raises:
             KeyError: there is no such type.
         """
+        if self._load is not None:
+            self.loaded()
         return self._classes[node_type]
 
     def find(self, node_type: str) -> type[Node] | None:
         """The class of a type, or ``None``."""
+        if self._load is not None:
+            self.loaded()
         return self._classes.get(node_type)
 
     def spec(self, node_type: str) -> NodeSpec:
@@ -79,98 +116,72 @@ class Registry:
         Raises:
             KeyError: there is no such type.
         """
-        return self._classes[node_type].spec
+        return self.get(node_type).spec
+
+    def definition(self, node_type: str) -> NodeDefinition | None:
+        """What a type tells about itself, or ``None``. Imports nothing."""
+        catalog = self.catalog()
+        if node_type not in catalog.hashes:
+            return None
+        return next(item for item in catalog.definitions if item.type == node_type)
 
     def __contains__(self, node_type: object) -> bool:
-        return node_type in self._classes
+        return node_type in self._types()
 
     def __len__(self) -> int:
-        return len(self._classes)
+        return len(self._types())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
+        return iter(self._types())
+
+    def _types(self) -> Mapping[str, object]:
+        catalog = self._catalog if self._load is not None else None
+        return self._classes if catalog is None else catalog.hashes
+
+    def catalog(self) -> Catalog:
+        """All that is known without the classes, as of one moment. Imports nothing."""
+        catalog = self._catalog
+        if catalog is None:
+            with self._loading:
+                hashes = {name: type_hash(cls) for name, cls in sorted(self._classes.items())}
+                found = [cls.spec.definition for cls in self._classes.values()]
+                catalog = self._catalog = Catalog(
+                    definitions=sorted(found, key=lambda item: (item.category, item.title, item.type)),
+                    hashes=hashes,
+                    catalog_hash=catalog_hash(hashes),
+                    failures=self._failures,
+                )
+        return catalog
 
     def definitions(self) -> list[NodeDefinition]:
         """All definitions, by category and title."""
-        found = [cls.spec.definition for cls in self._classes.values()]
-        return sorted(found, key=lambda item: (item.category, item.title, item.type))
+        return list(self.catalog().definitions)
 
     def suggest(self, node_type: str) -> str | None:
         """The type that a misspelled one most likely means."""
-        by_lower = {name.lower(): name for name in self._classes}
+        by_lower = {name.lower(): name for name in self}
         close = difflib.get_close_matches(node_type.lower(), by_lower, n=1, cutoff=0.6)
         return by_lower[close[0]] if close else None
 
     @property
+    def failures(self) -> tuple[LoadFailure, ...]:
+        """What could not be loaded."""
+        return self.catalog().failures
+
+    @property
     def migrates(self) -> bool:
         """Whether any type has parameters of older versions to migrate."""
-        return self._migrates
+        return self.loaded()._migrates
 
-    @functools.cached_property
+    @property
     def hashes(self) -> dict[str, str]:
         """SHA-256 by type of what it declares, prose left out; for third parties with their source (X-8)."""
-        return {name: _type_hash(cls) for name, cls in sorted(self._classes.items())}
+        return self.catalog().hashes
 
-    @functools.cached_property
+    @property
     def catalog_hash(self) -> str:
         """SHA-256 of all types and their hashes."""
-        return hashlib.sha256(_canonical(self.hashes)).hexdigest()
-
-
-def _type_hash(cls: type[Node]) -> str:
-    definition = cls.spec.definition
-    declared: dict[str, Any] = {
-        "type": definition.type,
-        "version": definition.version,
-        "layer": definition.layer,
-        "inputs": [[port.name, port.type, port.required] for port in definition.inputs],
-        "outputs": [[port.name, port.type] for port in definition.outputs],
-        "params": [
-            {
-                "name": item.name,
-                "kind": item.kind,
-                "default": item.default,
-                "min": item.min,
-                "max": item.max,
-                "exclusive_min": item.exclusive_min,
-                "exclusive_max": item.exclusive_max,
-                "optional": item.optional,
-                "choices": None if item.choices is None else [choice.value for choice in item.choices],
-            }
-            for item in definition.params
-        ],
-    }
-    repeats = {port.name: port.repeat for port in (*definition.inputs, *definition.outputs) if port.repeat}
-    if repeats:
-        declared["repeats"] = repeats
-    if definition.source != "builtin":
-        declared["source"] = _source_digest(cls)
-    return hashlib.sha256(_canonical(declared)).hexdigest()
-
-
-@functools.lru_cache(maxsize=2048)
-def code_digest(cls: type[Node]) -> str:
-    """A digest of the code of a third party's node; empty for Codefy's own, which change with the product only."""
-    if cls.spec.definition.source == "builtin":
-        return ""
-    return _source_digest(cls)
-
-
-def _source_digest(cls: type[Node]) -> str:
-    # Files of single nodes say it: what Python remembers of their lines may be of an earlier version.
-    known: str | None = getattr(inspect.getmodule(cls), "__codefy_digest__", None)
-    if known is not None:
-        return known
-    try:
-        text = inspect.getsource(inspect.getmodule(cls) or cls)
-    except (OSError, TypeError):
-        # Compiled, or typed into an interpreter: its declared parts still count.
-        return ""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _canonical(value: Any) -> bytes:
-    return msgspec.json.encode(value, order="deterministic")
+        return self.catalog().catalog_hash
 
 
 def _qualified(cls: type) -> str:
@@ -206,11 +217,20 @@ def load_node_file(path: Path) -> list[type[Node]]:
         NodeDefinitionError: it defines none.
         Exception: whatever its import raises.
     """
-    classes = node_classes(import_node_file(path))
+    return file_classes(import_node_file(path), path.name)
+
+
+def file_classes(module: ModuleType, name: str) -> list[type[Node]]:
+    """The node classes of the module that a file of single nodes became; ``name`` is the file's.
+
+    Raises:
+        NodeDefinitionError: there are none.
+    """
+    classes = node_classes(module)
     if not classes:
-        raise NodeDefinitionError(f"{path.name} defines no node class")
+        raise NodeDefinitionError(f"{name} defines no node class")
     for cls in classes:
-        cls.spec.definition.source = file_source(path)
+        cls.spec.definition.source = file_source(name)
     return classes
 
 
@@ -228,7 +248,7 @@ def _entry_point_classes(entry: EntryPoint) -> list[type[Node]]:
     return classes
 
 
-def _check_free(classes: Iterable[type[Node]], taken: Mapping[str, str]) -> None:
+def check_free(classes: Iterable[type[Node]], taken: Mapping[str, str]) -> None:
     """``taken`` are the sources of the types there are.
 
     Raises:
@@ -262,6 +282,7 @@ def reload_files(registry: Registry, folder: Path) -> None:
 
     A file that cannot be loaded any more is listed in ``failures``, and its nodes are gone.
     """
+    registry.loaded()
     kept = [cls for cls in map(registry.get, registry) if not is_file_source(cls.spec.definition.source)]
     failures = [failure for failure in registry.failures if not is_file_source(failure.source)]
     registry.take_over(_load(kept, _file_loaders(folder), failures))
@@ -269,7 +290,7 @@ def reload_files(registry: Registry, folder: Path) -> None:
 
 def _file_loaders(folder: Path | None) -> list[Loader]:
     paths = [] if folder is None else node_files(folder)
-    return [(file_source(path), functools.partial(load_node_file, path)) for path in paths]
+    return [(file_source(path.name), functools.partial(load_node_file, path)) for path in paths]
 
 
 def _load(
@@ -281,7 +302,7 @@ def _load(
     for source, load in loaders:
         try:
             new = load()
-            _check_free(new, taken)
+            check_free(new, taken)
         except (Exception, SystemExit) as error:  # a stranger's import may raise anything
             failed.append(LoadFailure(source=source, error=f"{type(error).__name__}: {error}"))
             continue
