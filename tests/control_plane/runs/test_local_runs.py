@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -313,7 +314,8 @@ async def test_interactive_with_a_worker_is_refused(house: House) -> None:
         ({"target": Target(worker="any", devices=("cuda:3",))}, "unknown_device"),
         ({"target": Target(memory_gib=4)}, "not_supported_yet"),
         ({"target": Target(pool="one-shot")}, "not_supported_yet"),
-        ({"record_outputs": True}, "not_supported_yet"),
+        ({"record_outputs": True, "target": Target(worker="box")}, "outputs_on_worker"),
+        ({"record_outputs": True, "target": Target(worker="any")}, "outputs_on_worker"),
         ({"retry": {"max": 1}}, "not_supported_yet"),
         ({"priority": 3}, "not_supported_yet"),
     ],
@@ -402,3 +404,37 @@ async def test_a_full_disk_is_named(house: House) -> None:
     with pytest.raises(Refused) as refused:
         await house.submit(("Say", {"text": "x" * 100_000}))
     assert (refused.value.status, refused.value.reason.code) == (507, "disk_full")
+
+
+# ---------------------------------------------------------------------- captured outputs
+
+
+async def test_outputs_go_with_their_run(make_house: Callable[..., House]) -> None:
+    house = make_house(retention_keep_last=2)
+    await house.open()
+    kept: list[str] = []
+    for _ in range(3):
+        run_id = (await house.submit(record_outputs=True)).run_id
+        await house.ended(run_id)
+        kept.append(run_id)
+    async with asyncio.timeout(30):
+        while (await house.service.list_runs()).total > 2:
+            seen = house.service.runs_changed.version
+            if (await house.service.list_runs()).total > 2:
+                await house.service.runs_changed.wait(seen)
+    outputs = house.service.outputs
+    assert [outputs.list_outputs(run_id).kept for run_id in kept] == [False, True, True]
+    (only,) = outputs.list_outputs(kept[2]).outputs
+    assert (only.port, only.facts["summary"]) == ("last", "done")
+    await house.service.delete(kept[1])
+    assert not outputs.list_outputs(kept[1]).kept
+
+
+async def test_without_memory_for_outputs_none_are_kept(make_house: Callable[..., House]) -> None:
+    house = make_house(output_store_max_mb=0)
+    await house.open()
+    run_id = (await house.submit(record_outputs=True)).run_id
+    assert (await house.ended(run_id)).status == "succeeded"
+    with pytest.raises(Refused) as refused:
+        await house.service.outputs.values(run_id, "count", "last")
+    assert (refused.value.status, refused.value.reason.code) == (404, "output_not_kept")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 import torch
 
+from codefy_engine.execution.output_pictures import PictureFacts, picture_facts, picture_png
 from codefy_engine.execution.outputs import OutputStore, slice_of, statistics_of
 from codefy_engine.graph import Builder
+from codefy_engine.graph.document import parse_graph
+from codefy_engine.graph.plan import Source
 from codefy_protocol.names import RunOptions
 
 
@@ -90,3 +95,94 @@ def test_statistics_are_those_of_torch_and_computed_once() -> None:
     store.begin("r")
     store.capture("r", "n", {"y": tensor}, {"y": {"type": "tensor"}})
     assert store.statistics("r", "n", "y") is store.statistics("r", "n", "y")
+
+
+def test_odd_arrays_are_shown_in_words_and_without_secrets() -> None:
+    sparse = torch.eye(3).to_sparse()
+    assert slice_of(sparse).values is None and "[3, 3]" in slice_of(sparse).text
+    with pytest.raises(TypeError):
+        statistics_of(sparse)
+    words = np.array(["a key: hunter2", "nothing"])
+    hidden = slice_of(words, redact=lambda text: text.replace("hunter2", "[secret pin]"))
+    assert hidden.values == ["a key: [secret pin]", "nothing"]
+    with pytest.raises(TypeError):
+        statistics_of(words)
+    numbers = torch.tensor([4711, 5])
+    assert slice_of(numbers, redact=lambda text: text.replace("4711", "[secret pin]")).values == [
+        "[secret pin]",
+        5,
+    ]
+
+
+def test_the_sources_of_inputs_are_kept_also_through_presets(harness: Any) -> None:
+    preset = {
+        "nodes": [
+            {"id": "sum", "type": "Sum", "position": {"x": 0, "y": 0}, "data": {"params": {}}},
+        ],
+        "edges": [],
+        "inputs": [{"name": "left", "node": "sum", "port": "a"}],
+        "outputs": [{"name": "total", "node": "sum", "port": "value"}],
+    }
+    document = {
+        "format_version": 1,
+        "nodes": [
+            {"id": "c", "type": "Constant", "position": {"x": 0, "y": 0}, "data": {"params": {"number": 2}}},
+            {
+                "id": "box",
+                "type": "Preset",
+                "position": {"x": 0, "y": 0},
+                "data": {"params": {"preset": "twice"}},
+            },
+            {"id": "end", "type": "Sum", "position": {"x": 0, "y": 0}, "data": {"params": {}}},
+        ],
+        "edges": [
+            {"id": "1", "source": "c", "sourceHandle": "value", "target": "box", "targetHandle": "left"},
+            {"id": "2", "source": "box", "sourceHandle": "total", "target": "end", "targetHandle": "a"},
+        ],
+        "presets": {"twice": preset},
+    }
+    store = OutputStore()
+    outcome, _ = harness.execute(
+        parse_graph(msgspec.json.encode(document)),
+        outputs=store,
+        options=RunOptions(record_outputs=True),
+    )
+    assert outcome.status == "succeeded", outcome.error
+    wiring = store.wiring("run-1")
+    assert wiring.inputs == {
+        "box/sum": {"a": Source("c", "value")},
+        "box": {"left": Source("c", "value")},
+        "end": {"a": Source("box/sum", "value")},
+    }
+    assert wiring.outputs == {"box": {"total": Source("box/sum", "value")}}
+    assert store.about("run-1", "box/sum", "value").facts["value"] == 2
+
+
+def _pixels(png: bytes) -> tuple[tuple[int, int], list[int]]:
+    from io import BytesIO
+
+    from PIL import Image
+
+    with Image.open(BytesIO(png)) as picture:
+        return picture.size, list(picture.tobytes())
+
+
+def test_pictures_of_values() -> None:
+    matrix = torch.tensor([[-1.0, 0.0, 1.0], [1.0, math.nan, -1.0]])
+    assert picture_facts(matrix) == PictureFacts(width=3, height=2, channels=1)
+    assert _pixels(picture_png(matrix)) == ((3, 2), [0, 128, 255, 255, 0, 0])
+    batch = torch.rand(5, 3, 8, 6)
+    assert picture_facts(batch) == PictureFacts(width=6, height=8, channels=3, leading=[5])
+    size, pixels = _pixels(picture_png(batch, [4]))
+    assert size == (6, 8)
+    assert pixels == (batch[4].permute(1, 2, 0) * 255).round().to(torch.uint8).flatten().tolist()
+    with pytest.raises(IndexError, match="dimension 0, which has 5"):
+        picture_png(batch, [5])
+    last = np.arange(2 * 2 * 3, dtype=np.uint8).reshape(2, 2, 3)
+    assert picture_facts(last) == PictureFacts(width=2, height=2, channels=3)
+    assert _pixels(picture_png(last))[1] == last.flatten().tolist()
+    assert _pixels(picture_png(torch.rand(5000, 10)))[0] == (2, 1000)
+    for none in ("text", torch.zeros(3), torch.zeros(0, 3), torch.zeros(2, 2, dtype=torch.complex64)):
+        assert picture_facts(none) is None
+        with pytest.raises(TypeError):
+            picture_png(none)

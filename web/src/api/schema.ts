@@ -20,6 +20,14 @@ export interface Attach {
   metrics_cursor?: number;
 }
 
+export interface CapturedOutput {
+  node_id: string;
+  port: string;
+  type: string;
+  facts: Record<string, unknown>;
+  size: number;
+}
+
 export interface Choice {
   value: string | number | boolean;
   label: string;
@@ -166,6 +174,43 @@ export interface NodeShape {
   parameters?: number | null;
 }
 
+export interface OutputAbout {
+  run_id: string;
+  output: CapturedOutput;
+  statistics: OutputStatistics | null;
+  picture: PictureFacts | null;
+}
+
+export interface OutputList {
+  run_id: string;
+  kept: boolean;
+  outputs?: CapturedOutput[];
+  inputs?: Record<string, Record<string, Source>>;
+  origins?: Record<string, Record<string, Source>>;
+}
+
+export interface OutputSlice {
+  shape?: number[];
+  dtype?: string;
+  index?: number[];
+  start?: number[];
+  values?: unknown;
+  text?: string;
+}
+
+export interface OutputStatistics {
+  count: number;
+  finite: number;
+  nan: number;
+  infinite: number;
+  zero: number;
+  mean?: number | string;
+  std?: number | string;
+  min?: number | string;
+  max?: number | string;
+  histogram?: number[];
+}
+
 export interface ParamDefinition {
   name: string;
   label: string;
@@ -186,6 +231,13 @@ export interface ParamDefinition {
 export interface PeakMemory {
   devices?: Record<string, number>;
   exact?: boolean;
+}
+
+export interface PictureFacts {
+  width: number;
+  height: number;
+  channels: number;
+  leading?: number[];
 }
 
 export interface Ping {
@@ -366,6 +418,11 @@ export interface Slots {
   limit: number;
   used: number;
   run_ids: string[];
+}
+
+export interface Source {
+  node_id: string;
+  port: string;
 }
 
 export interface Stop {

@@ -11,7 +11,7 @@ from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp
 
 from codefy_control_plane.access import Access, HostPolicy
-from codefy_control_plane.api import about, graphs, nodes, run_files, runs
+from codefy_control_plane.api import about, graphs, nodes, outputs, run_files, runs
 from codefy_control_plane.api import workers as workers_api
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.execution_socket import ExecutionSocket
@@ -58,6 +58,16 @@ API_ROUTES: tuple[ApiRoute, ...] = (
         produces="application/octet-stream",
     ),
     ApiRoute("GET", "/api/runs/{run_id}/log", run_files.read_log, errors=(404,), produces="text/plain"),
+    ApiRoute("GET", "/api/execution/outputs", outputs.list_outputs, errors=(404,)),
+    ApiRoute("GET", "/api/execution/outputs/{run_id}/about", outputs.show_output, errors=(404,)),
+    ApiRoute("GET", "/api/execution/outputs/{run_id}/values", outputs.read_output_values, errors=(404,)),
+    ApiRoute(
+        "GET",
+        "/api/execution/outputs/{run_id}/image",
+        outputs.read_output_image,
+        errors=(404,),
+        produces="image/png",
+    ),
     ApiRoute("GET", "/api/workers", workers_api.list_workers),
     ApiRoute("POST", "/api/workers/{worker_id}/drain", workers_api.drain_worker, errors=(404,)),
     ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers_api.undrain_worker, errors=(404,)),

@@ -51,6 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retention_keep_last: int = 200
     """Ended runs that are kept; 0 keeps all."""
     max_log_bytes: int = 64 * 1024 * 1024
+    output_store_max_mb: int = 512
+    """O-3: memory in MiB for captured outputs of runs in the server; 0 keeps none."""
     local_grace_s: float = 30.0
     """L-4: how long a run in the server may take to react to a stop."""
     shutdown_grace_s: float = 5.0
@@ -228,6 +230,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Largest console log of a run in bytes.",
         _integer(4096),
         "67108864",
+    ),
+    _setting(
+        "output_store_max_mb",
+        "RUN_OUTPUT_STORE_MAX_MB",
+        "Memory in MiB for the outputs that runs in the server keep for the inspector; 0 keeps none.",
+        _integer(0),
+        "512",
     ),
     _setting(
         "local_grace_s",

@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 
+from codefy_engine.execution.output_pictures import PictureFacts
+from codefy_engine.execution.outputs import CapturedOutput, OutputStatistics
+from codefy_engine.graph.plan import Source
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.definition import NodeDefinition
 from codefy_protocol.bodies import PeakMemory, RunError
@@ -171,6 +174,29 @@ class RunCancelled(msgspec.Struct, kw_only=True):
     run_id: str
     status: str
     cancel_requested: bool
+
+
+class OutputList(msgspec.Struct, kw_only=True):
+    """What the inspector finds of a run."""
+
+    run_id: str
+    kept: bool
+    """Whether anything can be there: ``False`` before the run started, and once it was evicted."""
+    outputs: list[CapturedOutput] = []
+    """In the order in which nodes ended."""
+    inputs: dict[str, dict[str, Source]] = {}
+    """By node and port: the output that fed it, kept or not."""
+    origins: dict[str, dict[str, Source]] = {}
+    """By a preset's node and its output port: the output of a node inside that it stands for."""
+
+
+class OutputAbout(msgspec.Struct, kw_only=True):
+    run_id: str
+    output: CapturedOutput
+    statistics: OutputStatistics | None
+    """``None`` for what has no numbers."""
+    picture: PictureFacts | None
+    """``None`` for what cannot be drawn."""
 
 
 class Slots(msgspec.Struct, kw_only=True):

@@ -11,11 +11,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
+import msgspec
+
 from codefy_control_plane.runs.console import OUTPUT_LOG, ConsoleCapture, RunLog, capture_into
 from codefy_control_plane.runs.feed import Feed
 from codefy_control_plane.runs.live import LiveRun
 from codefy_control_plane.runs.ports import AcknowledgingExecutor, CancellableExecutor, RunExecutor, Workers
 from codefy_control_plane.runs.recorder import NODE_PROGRESS, AttemptRecorder
+from codefy_control_plane.runs.submission import INTERACTIVE_LANE
 from codefy_control_plane.runs.terminal import run_end, run_error, start_event
 from codefy_control_plane.scheduling.model import Placement
 from codefy_control_plane.settings import Settings
@@ -34,9 +37,11 @@ from codefy_control_plane.storage.events import last_payload, stored_events
 from codefy_control_plane.storage.graphs import read_graph
 from codefy_control_plane.storage.metrics import latest_metrics
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest, InProcessExecutor
+from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.graph.document import GraphDocument, parse_graph
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol import reasons
+from codefy_protocol.names import RunOptions
 from codefy_protocol.reasons import reason
 
 T = TypeVar("T")
@@ -56,6 +61,7 @@ class AttemptRunner:
     Args:
         changed: called when a run's row or progress changed.
         registry: node types of runs in the server; those installed by default.
+        outputs: where runs in the server keep their outputs.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class AttemptRunner:
         *,
         changed: Callable[[], None],
         registry: Registry | None = None,
+        outputs: OutputStore | None = None,
     ) -> None:
         self.workers: Workers | None = None
         self.closing = asyncio.Event()
@@ -75,6 +82,7 @@ class AttemptRunner:
         self._feed = feed
         self._changed = changed
         self._registry = registry
+        self._outputs = outputs
 
     async def execute(self, live: LiveRun, placement: Placement) -> asyncio.Task[ExecutionOutcome] | None:
         """Run an attempt to its end, which is stored when this returns.
@@ -100,7 +108,7 @@ class AttemptRunner:
             run_id=live.run_id,
             attempt=live.attempt,
             graph=document,
-            options=live.options,
+            options=_options(live, placement),
             device=placement.device,
             run_dir=run_dir,
             files_dir=self._settings.files_dir,
@@ -110,6 +118,7 @@ class AttemptRunner:
             stop=live.stop,
             registry=self._registry,
             state=live.state if placement.local else None,
+            outputs=self._outputs if placement.local else None,
         )
         executor: RunExecutor | None = None
         leftover: asyncio.Task[ExecutionOutcome] | None = None
@@ -311,6 +320,13 @@ class AttemptRunner:
                 logger.exception("the database could not be used; trying again in %s s", RETRY_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.closing.wait(), RETRY_S)
+
+
+def _options(live: LiveRun, placement: Placement) -> RunOptions:
+    """The options as the engine gets them: the canvas looks at what its runs gave without asking for it (L-1)."""
+    if placement.local and live.lane == INTERACTIVE_LANE:
+        return msgspec.structs.replace(live.options, record_outputs=True)
+    return live.options
 
 
 async def _run_with_cancel(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from codefy_control_plane.storage.database import Database
@@ -23,13 +24,14 @@ async def delete_run(database: Database, run_id: str, run_dir: Path) -> None:
         pass
 
 
-async def prune(database: Database, runs_dir: Path, keep: int) -> int:
-    """Delete the oldest ended runs beyond ``keep``; returns how many. 0 keeps all."""
+async def prune(database: Database, runs_dir: Path, keep: int, deleting: Callable[[str], None]) -> int:
+    """Delete the oldest ended runs beyond ``keep``, telling ``deleting`` of each; returns how many. 0 keeps all."""
     if keep <= 0:
         return 0
     deleted = 0
     while run_ids := await database.read(lambda connection: ended_beyond(connection, keep, RUNS_AT_ONCE)):
         for run_id in run_ids:
+            deleting(run_id)
             await delete_run(database, run_id, runs_dir / run_id)
             deleted += 1
     if deleted:

@@ -23,6 +23,7 @@ from codefy_control_plane.api.schemas import (
     Slots,
     StoredArtifact,
 )
+from codefy_control_plane.outputs.reading import OutputReader
 from codefy_control_plane.runs.console import AttributedOutput
 from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.runs.execution import AttemptRunner
@@ -63,6 +64,7 @@ from codefy_control_plane.storage.runs import (
     read_run,
     request_cancel,
 )
+from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.state import ExecutionState
 from codefy_engine.nodes.registry import Registry, default_registry
 from codefy_protocol import reasons
@@ -105,8 +107,16 @@ class RunService:
             overrides=settings.slot_overrides,
         )
         self._scheduler = Scheduler(limits)
+        self._kept_outputs = OutputStore(settings.output_store_max_mb << 20)
+        self.outputs = OutputReader(self._kept_outputs)
+        """What runs in the server keep of their outputs."""
         self._runner = AttemptRunner(
-            settings, database, self.feed, registry=registry, changed=self.runs_changed.notify
+            settings,
+            database,
+            self.feed,
+            registry=registry,
+            changed=self.runs_changed.notify,
+            outputs=self._kept_outputs,
         )
         self._reader = RunReader(database, self.feed, settings.runs_dir, self._live_view)
         self._output = AttributedOutput()
@@ -378,6 +388,7 @@ class RunService:
             raise run_not_found(run_id)
         if row.status not in ENDED_STATUSES:
             raise Refused(409, reason(reasons.RUN_ACTIVE, run_id=run_id, status=row.status))
+        self._kept_outputs.drop(run_id)
         await delete_run(self._database, run_id, self._reader.run_dir(run_id))
         self.runs_changed.notify()
 
@@ -389,7 +400,7 @@ class RunService:
     async def _prune_now(self) -> None:
         keep = self._settings.retention_keep_last
         try:
-            if await prune(self._database, self._settings.runs_dir, keep):
+            if await prune(self._database, self._settings.runs_dir, keep, self._kept_outputs.drop):
                 self.runs_changed.notify()
         except Exception:
             logger.exception("old runs could not be deleted; the next end of a run tries again")

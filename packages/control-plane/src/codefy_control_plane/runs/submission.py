@@ -129,9 +129,10 @@ def check_options(options: RunOptions) -> None:
     worker = target.worker or LOCAL
     if options.lane == INTERACTIVE_LANE and worker != LOCAL:
         raise Refused(400, reason(reasons.INTERACTIVE_WITH_WORKER, worker=worker))
+    if options.record_outputs and worker != LOCAL:
+        raise Refused(400, reason(reasons.OUTPUTS_ON_WORKER, worker=worker))
     for unsupported, what in (
         (options.error_mode != "stop", f"options.error_mode {options.error_mode!r}"),
-        (options.record_outputs, "options.record_outputs"),
         (options.provenance, "options.provenance"),
         (options.retry is not None, "options.retry"),
         (options.priority != 0, "options.priority"),

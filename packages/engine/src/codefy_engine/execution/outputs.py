@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from codefy_engine.execution.cache import size_of
 from codefy_engine.execution.summaries import summarize
+from codefy_engine.execution.wiring import Wiring
 from codefy_protocol.envelope import JsonNumber, json_number
 
 DEFAULT_MAX_BYTES = 512 << 20
@@ -23,6 +24,8 @@ MAX_RUNS = 20
 MAX_SLICE = 4096
 """Numbers in one answer."""
 MAX_TEXT = 16_384
+MAX_CELL = 200
+"""Characters of a text in an array."""
 _BINS = 32
 
 
@@ -78,6 +81,7 @@ class _Run:
     )
     size: int = 0
     redact: Callable[[str], str] | None = None
+    wiring: Wiring = field(default_factory=Wiring)
 
 
 class OutputStore:
@@ -99,11 +103,13 @@ class OutputStore:
         with self._lock:
             return list(self._runs)
 
-    def begin(self, run_id: str, redact: Callable[[str], str] | None = None) -> None:
-        """Make room for a run; texts of its values are read through ``redact``."""
+    def begin(
+        self, run_id: str, redact: Callable[[str], str] | None = None, wiring: Wiring | None = None
+    ) -> None:
+        """Make room for a run; texts of its values are read through ``redact``, ``wiring`` says what fed what."""
         with self._lock:
             self._runs.pop(run_id, None)
-            self._runs[run_id] = _Run(redact=redact)
+            self._runs[run_id] = _Run(redact=redact, wiring=wiring or Wiring())
             while len(self._runs) > self.max_runs:
                 self._runs.popitem(last=False)
 
@@ -150,6 +156,22 @@ class OutputStore:
         """
         with self._lock:
             return list(self._runs[run_id].about.values())
+
+    def wiring(self, run_id: str) -> Wiring:
+        """Where the inputs of a run's nodes came from.
+
+        Raises:
+            KeyError: nothing is kept of it.
+        """
+        return self._run(run_id).wiring
+
+    def about(self, run_id: str, node_id: str, port: str) -> CapturedOutput:
+        """What is known of a value.
+
+        Raises:
+            KeyError: it is not kept.
+        """
+        return self._run(run_id).about[node_id, port]
 
     def value(self, run_id: str, node_id: str, port: str) -> Any:
         """A value as it is kept.
@@ -220,42 +242,60 @@ def slice_of(
         IndexError: the index lies outside of the tensor.
     """
     if not _is_tensor(value):
-        text = value if isinstance(value, str) else str(summarize(value, "any")["summary"])
-        text = text if redact is None else redact(text)
-        return OutputSlice(text=text[:MAX_TEXT])
+        return OutputSlice(text=_in_words(value, redact))
     shape = [int(length) for length in value.shape]
     leading = len(shape) - min(2, len(shape))
     at = [*index, *([0] * leading)][:leading]
-    part = value
     for dimension, position in enumerate(at):
         if not 0 <= position < shape[dimension]:
             raise IndexError(f"index {position} of dimension {dimension}, which has {shape[dimension]}")
-        part = part[position]
     begin = [
         min(max(0, number), length) for number, length in zip([*start, 0, 0], shape[leading:], strict=False)
     ]
     lengths = [max(0, number) for number in size] or [64, 64]
+    try:
+        numbers = _cut(value, at, begin, lengths).tolist()
+    except Exception:  # a sparse tensor, or whatever a stranger calls one
+        return OutputSlice(text=_in_words(value, redact))
+    return OutputSlice(
+        shape=shape,
+        dtype=str(value.dtype).removeprefix("torch."),
+        index=at,
+        start=begin,
+        values=_plain(numbers, redact),
+    )
+
+
+def _in_words(value: Any, redact: Callable[[str], str] | None) -> str:
+    text = value if isinstance(value, str) else str(summarize(value, "any")["summary"])
+    return (text if redact is None else redact(text))[:MAX_TEXT]
+
+
+def _cut(value: Any, at: Sequence[int], begin: Sequence[int], lengths: Sequence[int]) -> Any:
+    part = value
+    for position in at:
+        part = part[position]
     if len(begin) == 1:
         part = part[begin[0] : begin[0] + min(lengths[-1], MAX_SLICE)]
     elif len(begin) == 2:
         wide = min(lengths[-1], MAX_SLICE)
         high = min(lengths[0], MAX_SLICE // max(1, wide)) or 1
         part = part[begin[0] : begin[0] + high, begin[1] : begin[1] + wide]
-    return OutputSlice(
-        shape=shape,
-        dtype=str(value.dtype).removeprefix("torch."),
-        index=at,
-        start=begin,
-        values=_plain_numbers(part.tolist()),
-    )
+    return part
 
 
-def _plain_numbers(value: Any) -> Any:
+def _plain(value: Any, redact: Callable[[str], str] | None) -> Any:
+    """Numbers and texts as JSON takes them, without secrets."""
     if isinstance(value, list):
-        return [_plain_numbers(item) for item in cast("list[Any]", value)]
+        return [_plain(item, redact) for item in cast("list[Any]", value)]
     if isinstance(value, float):
         return json_number(value)
-    return str(value) if isinstance(value, complex) else value
+    if value is None or isinstance(value, bool):
+        return value
+    text = str(value)
+    # Before it is cut: half a secret is one too.
+    shown = text if redact is None else redact(text)
+    return value if isinstance(value, int) and shown == text else shown[:MAX_CELL]
 
 
 def statistics_of(value: Any) -> OutputStatistics:
@@ -264,6 +304,14 @@ def statistics_of(value: Any) -> OutputStatistics:
     Raises:
         TypeError: it is none, or holds no real numbers.
     """
+    try:
+        return _statistics(value)
+    except (RuntimeError, ValueError, NotImplementedError) as error:
+        # Sparse and quantized tensors, and whatever a stranger calls one.
+        raise TypeError(f"a {type(value).__name__} has no statistics: {error}") from error
+
+
+def _statistics(value: Any) -> OutputStatistics:
     if not _is_tensor(value):
         raise TypeError(f"a {type(value).__name__} has no statistics")
     import torch

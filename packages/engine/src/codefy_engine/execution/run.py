@@ -19,6 +19,7 @@ from codefy_engine.execution.request import CANCELLED, FAILED, SUCCEEDED, Execut
 from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.seeding import numerics, seed_everything
 from codefy_engine.execution.steps import GraphRun
+from codefy_engine.execution.wiring import wiring_of
 from codefy_engine.graph.plan import plan_graph
 from codefy_engine.graph.prepare import Prepared, prepare_graph, run_until
 from codefy_engine.graph.problems import GraphProblem
@@ -96,14 +97,16 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
         halt=threading.Event(),
         secrets=request.secrets,
         state=request.state,
+        outputs=request.outputs if options.record_outputs else None,
     )
     request.run_dir.mkdir(parents=True, exist_ok=True)
-    outputs = request.outputs if options.record_outputs else None
+    plan = plan_graph(prepared.document, registry)
+    outputs = scope.outputs
     if outputs is not None:
-        outputs.begin(request.run_id, redactor.text if redactor else None)
+        outputs.begin(request.run_id, redactor.text if redactor else None, wiring_of(plan, prepared))
     with numerics(deterministic=options.deterministic):
         run = GraphRun(
-            plan_graph(prepared.document, registry),
+            plan,
             scope,
             redactor=redactor,
             halt_on_error=options.error_mode == "stop",

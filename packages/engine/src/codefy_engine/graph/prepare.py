@@ -17,6 +17,15 @@ VERSION_KEY = "version"
 
 
 @dataclass(frozen=True, slots=True)
+class Interface:
+    """The ports of a preset's node, and the ports of nodes inside that they stand for."""
+
+    inputs: Mapping[str, Port]
+    """Of those that stand for several, the first."""
+    outputs: Mapping[str, Port]
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A document without presets, and what was found on the way."""
 
@@ -34,6 +43,8 @@ class Prepared:
     """Whether it is only a part of its source."""
     presets: Presets | None = None
     registry: Registry | None = None
+    interfaces: Mapping[str, Interface] = field(default_factory=dict[str, Interface])
+    """By the id of each preset's node: what its ports stand for."""
 
     def preset(self, name: str) -> Expanded:
         """A preset of the document, expanded, for nodes that execute one by themselves.
@@ -82,7 +93,24 @@ def prepare_graph(document: GraphDocument, registry: Registry) -> Prepared:
         unresolved=frozenset(top.unresolved),
         presets=presets,
         registry=registry,
+        interfaces=_interfaces(top),
     )
+
+
+def _interfaces(level: Expanded, prefix: str = "") -> dict[str, Interface]:
+    found: dict[str, Interface] = {}
+    for node_id, inner in level.instances.items():
+        if inner is None:
+            continue
+        inside = f"{prefix}{node_id}/"
+        found[prefix + node_id] = Interface(
+            inputs={
+                name: (inside + ports[0][0], ports[0][1]) for name, ports in inner.inputs.items() if ports
+            },
+            outputs={name: (inside + at, port) for name, (at, port) in inner.outputs.items()},
+        )
+        found |= _interfaces(inner, inside)
+    return found
 
 
 def saved_version(node: GraphNode) -> int:

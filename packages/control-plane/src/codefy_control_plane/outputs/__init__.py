@@ -1,0 +1,1 @@
+"""Captured outputs of runs, for the inspector (O-1 to O-3)."""

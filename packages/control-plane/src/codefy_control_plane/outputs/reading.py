@@ -1,0 +1,91 @@
+"""Reading what runs in the server keep of their outputs. The work is done in threads: values may be large."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from codefy_control_plane.api.schemas import OutputAbout, OutputList
+from codefy_control_plane.runs.errors import Refused
+from codefy_engine.execution.output_pictures import picture_facts, picture_png
+from codefy_engine.execution.outputs import OutputSlice, OutputStatistics, OutputStore
+from codefy_protocol import reasons
+from codefy_protocol.reasons import reason
+
+T = TypeVar("T")
+
+
+class OutputReader:
+    """Answers about one server's store. ``Refused`` says what is not kept, or cannot be shown that way."""
+
+    def __init__(self, store: OutputStore) -> None:
+        self._store = store
+
+    def list_outputs(self, run_id: str) -> OutputList:
+        """Everything that is kept of a run; nothing, when nothing is."""
+        try:
+            outputs, wiring = self._store.index(run_id), self._store.wiring(run_id)
+        except KeyError:
+            return OutputList(run_id=run_id, kept=False)
+        return OutputList(
+            run_id=run_id, kept=True, outputs=outputs, inputs=wiring.inputs, origins=wiring.outputs
+        )
+
+    async def about(self, run_id: str, node_id: str, port: str) -> OutputAbout:
+        """Facts and statistics of one output. Raises Refused (404)."""
+        store = self._store
+
+        def read() -> OutputAbout:
+            statistics: OutputStatistics | None = None
+            try:
+                statistics = store.statistics(run_id, node_id, port)
+            except TypeError:
+                pass  # no numbers
+            return OutputAbout(
+                run_id=run_id,
+                output=store.about(run_id, node_id, port),
+                statistics=statistics,
+                picture=picture_facts(store.value(run_id, node_id, port)),
+            )
+
+        return await self._read(read, run_id, node_id, port)
+
+    async def values(
+        self,
+        run_id: str,
+        node_id: str,
+        port: str,
+        *,
+        index: Sequence[int] = (),
+        start: Sequence[int] = (),
+        size: Sequence[int] = (),
+    ) -> OutputSlice:
+        """A part of a value. Raises Refused: 404, or 400 for an index outside of it."""
+
+        def read() -> OutputSlice:
+            return self._store.slice(run_id, node_id, port, index=index, start=start, size=size)
+
+        return await self._read(read, run_id, node_id, port)
+
+    async def picture(self, run_id: str, node_id: str, port: str, index: Sequence[int] = ()) -> bytes:
+        """A value as PNG. Raises Refused: 404, also for what is no picture, or 400 for an index outside of it."""
+
+        def read() -> bytes:
+            value = self._store.value(run_id, node_id, port)
+            try:
+                return picture_png(value, index)
+            except TypeError:
+                why = reason(reasons.OUTPUT_NO_PICTURE, node_id=node_id, port=port)
+                raise Refused(404, why) from None
+
+        return await self._read(read, run_id, node_id, port)
+
+    async def _read(self, read: Callable[[], T], run_id: str, node_id: str, port: str) -> T:
+        try:
+            return await asyncio.to_thread(read)
+        except KeyError:
+            why = reason(reasons.OUTPUT_NOT_KEPT, run_id=run_id, node_id=node_id, port=port)
+            raise Refused(404, why) from None
+        except IndexError as error:
+            raise Refused(400, reason(reasons.INVALID_QUERY, name="index", detail=str(error))) from None
