@@ -97,11 +97,10 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
         halt=threading.Event(),
         secrets=request.secrets,
         state=request.state,
-        outputs=request.outputs if options.record_outputs else None,
     )
     request.run_dir.mkdir(parents=True, exist_ok=True)
     plan = plan_graph(prepared.document, registry)
-    outputs = scope.outputs
+    outputs = request.outputs if options.record_outputs else None
     if outputs is not None:
         outputs.begin(request.run_id, redactor.text if redactor else None, wiring_of(plan, prepared))
     with numerics(deterministic=options.deterministic):
