@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
@@ -52,6 +53,10 @@ class FakeControlPlane:
         self.sockets: set[ServerConnection] = set()
         self.paths: list[str] = []
         self.origins: list[str | None] = []
+        self.inputs: dict[str, bytes] = {}
+        """What it serves under ``/inputs/<sha256>``."""
+        self.fetched: list[tuple[str, str | None]] = []
+        """Paths of inputs that were asked for, and the worker that the request named."""
         self._changed = asyncio.Condition()
         self._server: Server | None = None
         self.port = 0
@@ -77,7 +82,7 @@ class FakeControlPlane:
         for socket in list(self.sockets):
             await socket.close()
 
-    def _request(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
         self.paths.append(request.path)
         self.origins.append(request.headers.get("Origin"))
         if self.denial is not None:
@@ -91,6 +96,14 @@ class FakeControlPlane:
                 http.HTTPStatus.UNAUTHORIZED,
                 json.dumps({"code": 4401, "reason": "The session token is wrong."}),
             )
+        if "/inputs/" in request.path:
+            self.fetched.append((request.path, request.headers.get("X-Codefy-Worker")))
+            await self._notify()
+            content = self.inputs.get(request.path.rpartition("/")[2])
+            if content is None:
+                return connection.respond(http.HTTPStatus.NOT_FOUND, "not here")
+            headers = Headers({"Content-Length": str(len(content)), "Connection": "close"})
+            return Response(200, "OK", headers, content)
         return None
 
     async def _connection(self, socket: ServerConnection) -> None:

@@ -185,7 +185,7 @@ async def test_nothing_is_written_outside_the_agents_folder(control, agent) -> N
         await control.assign(run_id, ["touch", "here"])
     await control.assign("fine", graph=None)
     finished = await control.finished("fine")
-    assert finished.error.code == "child_not_started"
+    assert finished.error.code == "input_wrong"
     assert {key[0] for key in control.records} == {"fine"}
     assert sorted(path.name for path in (agent.folder / "agent-runs").iterdir()) == ["fine"]
 

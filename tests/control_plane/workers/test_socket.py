@@ -15,6 +15,7 @@ from codefy_control_plane.api.schemas import RunDetail, WorkerStatus
 from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.server import Server
 from codefy_control_plane.settings import Settings
+from codefy_protocol.capabilities import IMPLEMENTED
 from codefy_protocol.frames import Assign, Cancel, Device, Drain, Heartbeat, Reject
 from codefy_protocol.names import RunOptions, Target
 
@@ -143,7 +144,7 @@ async def test_a_worker_is_listed_while_it_is_here_and_after(server: Server) -> 
         await online(server)
         shown = status(server)
         assert (shown.platform, shown.outdated, shown.same_machine) == ("Linux", False, False)
-        assert shown.capabilities == ["ack", "console", "run_facts"]
+        assert shown.capabilities == sorted(IMPLEMENTED)
         assert shown.connected_at is not None
         (view,) = server.context.workers.views()
         assert (view.name, view.state) == ("w1", "online")

@@ -20,6 +20,8 @@ from pathlib import Path
 import msgspec
 
 from codefy_agent.connection import ControlPlane
+from codefy_agent.input_cache import InputCache
+from codefy_agent.inputs import FetchSettings, InputFetcher
 from codefy_agent.link import Link
 from codefy_agent.lock import folder_lock
 from codefy_agent.runner import RunnerSettings
@@ -27,6 +29,7 @@ from codefy_agent.session import (
     AgentSession,
     CancelAttempt,
     CloseConnection,
+    ConnectionState,
     Decision,
     ExitAgent,
     FinishAttempt,
@@ -60,6 +63,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The run child with ``{read}`` and ``{write}``; ``None`` when no engine was found."""
     session: SessionSettings = SessionSettings()
     runner: RunnerSettings = RunnerSettings()
+    fetch: FetchSettings = FetchSettings()
 
 
 class Agent:
@@ -69,11 +73,20 @@ class Agent:
         self._config = config
         self._control = control
         self._inventory = DeviceInventory()
+        fetcher = InputFetcher(
+            control,
+            InputCache(config.folder / "inputs"),
+            worker=lambda: self._session.worker_id,
+            connected=lambda: self._session.state is ConnectionState.LIVE,
+            random=random.random,
+            settings=config.fetch,
+        )
         self._workshop = Workshop(
             AttemptStore(config.folder / "agent-runs"),
             engine_command=config.engine_command,
             files=config.folder / "files",
             decided=self._carry_out,
+            gather=fetcher.gather,
             runner_settings=config.runner,
         )
         self._exit: asyncio.Future[ExitAgent] = asyncio.get_running_loop().create_future()

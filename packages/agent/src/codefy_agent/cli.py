@@ -328,3 +328,4 @@ def _set_up_logging(level: str) -> None:
     # One line per connection is ours; what the library says about frames is for debugging it.
     logging.getLogger("websockets").setLevel(logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -64,8 +64,15 @@ class ControlPlane:
 
     def __init__(self, url: str, token: Callable[[], str]) -> None:
         self.url = url
-        self._token = token
+        self.token = token
+        """Gives the credential.
+
+        Raises:
+            NoToken: there is none to show.
+        """
         self.socket_url, self.loopback = worker_socket(url)
+        self.http_url = "http" + self.socket_url.removeprefix("ws").removesuffix(WORKER_PATH)
+        """Where its HTTP paths begin, without a slash at the end."""
 
     async def dial(self) -> ClientConnection:
         """Open the socket.
@@ -78,7 +85,7 @@ class ControlPlane:
         try:
             return await _Connect(
                 self.socket_url,
-                additional_headers={TOKEN_HEADER: self._token()},
+                additional_headers={TOKEN_HEADER: self.token()},
                 user_agent_header=f"codefy-agent/{__version__}",
                 # Frames are small and binary; a shared deflate window would cost memory on both sides.
                 compression=None,

@@ -15,6 +15,7 @@ import msgspec
 
 from codefy_agent.console import ConsoleStream
 from codefy_agent.environment import child_environment, device_of_run
+from codefy_agent.inputs import Gather, Inputs, InputsFailed, carried
 from codefy_agent.process import MARK, GuardedProcess, ProcessEnd, ProcessNotStarted
 from codefy_agent.stopping import Escalation, Stage
 from codefy_protocol import PROTOCOL_VERSION, __version__, pipe, reasons
@@ -60,6 +61,7 @@ class Runner:
         command: the child's command with ``{read}`` and ``{write}`` (see ``engine_env``).
         worker: the name this agent is known by, for sentences.
         record: called with every record but ``run_finished``.
+        gather: gets what the assignment names by hash, before the child is started.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Runner:
         folders: Folders,
         worker: str,
         record: Record,
+        gather: Gather = carried,
         inherited: Mapping[str, str] | None = None,
         settings: RunnerSettings | None = None,
     ) -> None:
@@ -79,6 +82,8 @@ class Runner:
         self._folders = folders
         self._worker = worker
         self._record = record
+        self._gather = gather
+        self._inputs: Inputs | None = None
         self._inherited = os.environ if inherited is None else inherited
         self._settings = settings or RunnerSettings()
         self._escalation = Escalation()
@@ -106,8 +111,16 @@ class Runner:
 
     async def run(self) -> bytes:
         """Run the child; returns the body of ``run_finished`` once every process of the run is gone."""
-        self._born = time.monotonic()
         assign = self._assign
+        try:
+            self._inputs = await self._gathered()
+        except InputsFailed as failure:
+            return self._failed(failure.why)
+        if self._inputs is None:
+            if self._agent_stopped:
+                return self._failed(reason(reasons.AGENT_STOPPED, worker=self._worker))
+            return encode_body(RunFinishedBody(status="cancelled"))
+        self._born = time.monotonic()
         environment = child_environment(self._inherited, assign.devices)
         environment[MARK] = f"{assign.run_id}.{assign.attempt}.{secrets.token_hex(8)}"
         process = GuardedProcess(
@@ -130,6 +143,27 @@ class Runner:
         if end.stuck:
             logger.warning("run %s: processes %s cannot be killed", assign.run_id, end.stuck)
         return self._verdict(process, end)
+
+    async def _gathered(self) -> Inputs | None:
+        """What the child is to be given; ``None`` when the run was stopped first.
+
+        Raises:
+            InputsFailed: it cannot be had.
+        """
+        gathering = asyncio.ensure_future(self._gather(self._assign))
+        try:
+            while not gathering.done() and self._escalation.stage is Stage.RUNNING:
+                self._changed.clear()
+                changed = asyncio.ensure_future(self._changed.wait())
+                try:
+                    await asyncio.wait((gathering, changed), return_when="FIRST_COMPLETED")
+                finally:
+                    changed.cancel()
+            return gathering.result() if self._escalation.stage is Stage.RUNNING else None
+        finally:
+            gathering.cancel()
+            with contextlib.suppress(asyncio.CancelledError, InputsFailed):
+                await gathering
 
     # -------------------------------------------------------------- supervision
     async def _watch(self, process: GuardedProcess) -> None:
@@ -229,12 +263,12 @@ class Runner:
             )
             return
         self._greeted = True
-        assign = self._assign
+        assign, given = self._assign, self._inputs or Inputs(b"")
         self._send(
             pipe.StartRun(
                 run_id=assign.run_id,
                 attempt=assign.attempt,
-                graph=assign.graph or b"",
+                graph=given.graph,
                 options=assign.options,
                 payload_cap=assign.payload_cap,
                 device=device_of_run(assign.device, assign.devices),
@@ -243,6 +277,8 @@ class Runner:
                 files_dir=str(self._folders.files),
                 secrets=assign.secrets,
                 memory_budgets=assign.memory_budgets,
+                node_files=given.node_files,
+                node_packages=assign.node_packages,
             )
         )
         if self._escalation.stage is Stage.ASKED:  # cancelled before it could be told

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from codefy_agent.inputs import Gather, carried
 from codefy_agent.records import AttemptRecords
 from codefy_agent.runner import Folders, Runner, RunnerSettings
 from codefy_agent.session import AgentSession, AttemptKey, Decision, RestoredAttempt
@@ -33,6 +34,7 @@ class Workshop:
         engine_command: the child's command with ``{read}`` and ``{write}``; ``None`` when no engine was found: every
             assignment then fails with the remedy.
         files: where runs find files, when the control plane names no folder that is here.
+        gather: gets what an assignment names by hash.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class Workshop:
         engine_command: Sequence[str] | None,
         files: Path,
         decided: Callable[[Sequence[Decision]], None],
+        gather: Gather = carried,
         runner_settings: RunnerSettings | None = None,
     ) -> None:
         self._store = store
         self._engine_command = engine_command
         self._files = files
         self._decided = decided
+        self._gather = gather
         self._runner_settings = runner_settings
         self._found: dict[AttemptKey, Spool] = {}
         self._records: dict[AttemptKey, AttemptRecords] = {}
@@ -84,9 +88,8 @@ class Workshop:
         """Begin an attempt; what cannot begin ends at once with its reason."""
         key = (assign.run_id, assign.attempt)
         records = self._records_of(*key, payload_cap=assign.payload_cap)
-        problem = self._unable(assign)
-        if problem is not None or self._engine_command is None:
-            records.finish(failed(problem or reason(reasons.ENGINE_MISSING, worker=self._session.worker_id)))
+        if self._engine_command is None:
+            records.finish(failed(reason(reasons.ENGINE_MISSING, worker=self._session.worker_id)))
             return
         try:
             runner = Runner(
@@ -95,6 +98,7 @@ class Workshop:
                 folders=self._folders(assign),
                 worker=self._session.worker_id,
                 record=records.add,
+                gather=self._gather,
                 settings=self._runner_settings,
             )
         except OSError as error:
@@ -170,13 +174,6 @@ class Workshop:
             del self._runners[key]
             del self._runs[key]
         records.finish(body)
-
-    def _unable(self, assign: Assign) -> Reason | None:
-        if self._engine_command is None:
-            return reason(reasons.ENGINE_MISSING, worker=self._session.worker_id)
-        if assign.graph is None:
-            return reason(reasons.CHILD_NOT_STARTED, detail="its graph did not come with the assignment")
-        return None
 
     def _folders(self, assign: Assign) -> Folders:
         """Where the attempt works: the control plane's own folders when they are on this machine, else ours.

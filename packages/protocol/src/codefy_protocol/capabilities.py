@@ -36,7 +36,7 @@ KNOWN: frozenset[str] = frozenset(
     )
 )
 
-IMPLEMENTED: tuple[str, ...] = (ACK, CONSOLE, RUN_FACTS)
+IMPLEMENTED: tuple[str, ...] = (ACK, CONSOLE, RUN_FACTS, NODE_SOURCES, GRAPH_BY_HASH)
 """What this version speaks; both sides list it."""
 
 
