@@ -68,11 +68,13 @@ def test_a_preset_runs_once_for_each_item(harness: Any) -> None:
     harness.execute(graph(amount=1), nodes=[watched])
     assert seen == [[10, 11, 12], [1, 2, 3]]
     inner = kept.payloads("inner_node_status")
-    assert [(item["path"], item["status"]) for item in inner[:2]] == [
+    assert [(item["path"], item["status"]) for item in inner[:4]] == [
+        (["item 0", "k"], "running"),
         (["item 0", "k"], "succeeded"),
+        (["item 0", "add"], "running"),
         (["item 0", "add"], "succeeded"),
     ]
-    assert len(inner) == 6
+    assert len(inner) == 12
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_an_error_inside_names_the_inner_node(harness: Any) -> None:
     assert outcome.error.node_id == "each"
     assert "in each/item 0/bad (Fail)" in outcome.error.traceback
     assert kept.payloads("inner_node_status") == [
-        {"node_id": "each", "path": ["item 0", "bad"], "status": "failed"}
+        {"node_id": "each", "path": ["item 0", "bad"], "status": status} for status in ("running", "failed")
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codefy_engine.execution.cache import ResultCache, result_of, size_of
+from codefy_engine.execution.cache import ResultCache, result_of, size_of, stamp_of
 from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph import Builder, parse_graph
 from codefy_engine.nodes.base import Node, NodeContext, Secret, input, node, output, param
@@ -402,7 +402,7 @@ def test_a_tensor_of_inference_mode_is_kept(harness: Any) -> None:
     with torch.inference_mode():
         value = torch.ones(2)
     result = result_of({"y": value}, {}, (), b"")
-    assert result.versions == () and result.usable()
+    assert result.versions == () and result.usable(stamp_of)
 
 
 def test_a_module_is_made_anew_when_its_layers_change(harness: Any) -> None:

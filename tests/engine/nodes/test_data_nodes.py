@@ -46,6 +46,9 @@ class Ctx:
     def progress(self, *args: Any, **kwargs: Any) -> None:
         pass
 
+    def reading(self, path: Path) -> None:
+        pass
+
     def warn(self, reason: Any) -> None:
         self.warnings.append(reason)
 

@@ -38,6 +38,9 @@ class Ctx:
     def progress(self, *args: Any, **kwargs: Any) -> None:
         pass
 
+    def reading(self, path: Path) -> None:
+        pass
+
 
 @pytest.fixture
 def ctx(tmp_path: Path) -> Ctx:

@@ -2,7 +2,9 @@
 
 A node's key is a digest of its type with version and code, its parameters, its id (which decides its random numbers),
 the run's seed and device, the subgraphs and presets that it names, size and time of the files that it names, and the
-keys of its inputs. Keys follow from the plan alone, so what needs to run is known before anything does.
+keys of its inputs. Keys follow from the plan alone, so what needs to run is known before anything does. Files whose
+path only came over a wire are no part of a key: a result remembers what it and its sources read, and is worth nothing
+once one of these files is another.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -18,19 +20,23 @@ from typing import Any, cast
 
 import msgspec
 
-from codefy_engine.graph.plan import Plan, PlannedNode
+from codefy_engine.graph.plan import NODE_DEVICE, Plan, PlannedNode
 from codefy_engine.graph.prepare import Prepared
+from codefy_engine.graph.presets import PRESET, Presets
+from codefy_engine.nodes.base import Node
 from codefy_engine.nodes.registry import code_digest
 
 DEFAULT_MAX_BYTES = 1 << 30
 MAX_KNOWN = 50_000
 """Nodes whose facts are kept after their values had to go."""
 
-MAX_KNOWN_RECORDS = 1000
-"""Metrics and artifacts that are told again for a node whose value had to go."""
+MAX_KNOWN_BYTES = 64 << 20
+"""Of what these nodes told: without it they would be reused in silence, so they go with it."""
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=repr).encode
 _DEPTH = 6
+_COUNTED_ITEMS = 1000
+"""Items of a list whose changes in place are looked for."""
 
 
 @dataclass(slots=True)
@@ -47,28 +53,48 @@ class Result:
     event: bytes = b""
     """The body of its ``reused`` event."""
     records: tuple[tuple[str, bytes], ...] = ()
-    """Metrics and artifacts that it told."""
+    """All that it told: metrics, artifacts, warnings, states of inner nodes, lines of the console."""
     run_dir: str = ""
     """Where its artifacts lie."""
+    reads: tuple[tuple[str, bytes], ...] = ()
+    """Files that it or what it depends on read, each with its stamp from then."""
+    trace: Any = None
+    """Its steps, where they were recorded."""
 
-    def usable(self) -> bool:
-        """Whether nothing it stands for was changed or removed since."""
+    def usable(self, stamp: Callable[[str], bytes]) -> bool:
+        """Whether nothing it stands for was changed or removed since; ``stamp`` gives that of a path today."""
         outputs = self.outputs
         if outputs is not None:
             for port, version in self.versions:
                 if _changes(outputs[port]) != version:
                     return False
+        if self.reads and any(stamp(path) != then for path, then in self.reads):
+            return False
         return not self.files or all(Path(path).exists() for path in self.files)
 
+    @property
+    def told(self) -> int:
+        """Bytes of what it told."""
+        return sum(len(body) for _, body in self.records)
 
-def _changes(value: Any) -> int | None:
-    """How often a tensor was changed in place, or ``None`` for what does not count it."""
+
+def _changes(value: Any, deep: bool = True) -> int | None:
+    """How often a tensor, or those in a list or a model, were changed in place; ``None`` for what does not count it."""
+    kind = cast("type[object]", type(value))
+    if kind is int or kind is float or kind is str or value is None:
+        return None
+    if deep and isinstance(value, list | tuple):
+        counted = (_changes(item, False) for item in cast("Sequence[Any]", value)[:_COUNTED_ITEMS])
+        found = [count for count in counted if count is not None]
+        return sum(found) if found else None
+    if deep and callable(getattr(value, "state_dict", None)) and callable(getattr(value, "parameters", None)):
+        return sum(_changes(parameter, False) or 0 for parameter in value.parameters())
     try:
-        found = getattr(value, "_version", None)
+        version = getattr(value, "_version", None)
     except RuntimeError:
         # A tensor made in inference mode.
         return None
-    return found if isinstance(found, int) else None
+    return version if isinstance(version, int) else None
 
 
 def result_of(
@@ -78,6 +104,8 @@ def result_of(
     event: bytes,
     records: Sequence[tuple[str, bytes]] = (),
     run_dir: str = "",
+    reads: Mapping[str, bytes] | None = None,
+    trace: Any = None,
 ) -> Result:
     """A result to keep."""
     counted = ((port, _changes(value)) for port, value in outputs.items())
@@ -85,12 +113,14 @@ def result_of(
     return Result(
         outputs=outputs,
         facts=facts,
-        size=size_of(outputs) + sum(len(body) for _, body in records),
+        size=size_of(outputs) + sum(len(body) for _, body in records) + (0 if trace is None else trace.size),
         files=tuple(str(path) for path in files),
         versions=versions,
         event=event,
         records=tuple(records),
         run_dir=run_dir,
+        reads=tuple((reads or {}).items()),
+        trace=trace,
     )
 
 
@@ -103,6 +133,7 @@ class ResultCache:
         self._results: OrderedDict[bytes, Result] = OrderedDict()
         self._known: OrderedDict[bytes, Result] = OrderedDict()
         self._bytes = 0
+        self._told = 0
 
     @property
     def size(self) -> int:
@@ -112,12 +143,15 @@ class ResultCache:
     def __len__(self) -> int:
         return len(self._results)
 
-    def get(self, key: bytes) -> Result | None:
-        """The result of a key, perhaps its facts only; one that was changed since is dropped."""
+    def get(self, key: bytes, stamp: Callable[[str], bytes] | None = None) -> Result | None:
+        """The result of a key, perhaps its facts only; one that was changed since is dropped.
+
+        ``stamp`` gives the stamp of a path, :func:`stamp_of` when left out.
+        """
         result = self._results.get(key) or self._known.get(key)
         if result is None:
             return None
-        if not result.usable():
+        if not result.usable(stamp or stamp_of):
             self.drop(key)
             return None
         return result
@@ -138,11 +172,14 @@ class ResultCache:
                 result.facts,
                 files=result.files,
                 event=result.event,
-                records=result.records if len(result.records) <= MAX_KNOWN_RECORDS else (),
+                records=result.records,
                 run_dir=result.run_dir,
+                reads=result.reads,
             )
-            while len(self._known) > MAX_KNOWN:
-                self._known.popitem(last=False)
+            self._told += result.told
+            while len(self._known) > MAX_KNOWN or self._told > MAX_KNOWN_BYTES:
+                _, oldest = self._known.popitem(last=False)
+                self._told -= oldest.told
             if result.size > self.max_bytes:
                 return
             self._results[key] = result
@@ -161,16 +198,24 @@ class ResultCache:
         with self._lock:
             self._results.clear()
             self._known.clear()
-            self._bytes = 0
+            self._bytes = self._told = 0
 
     def _remove(self, key: bytes) -> None:
-        self._known.pop(key, None)
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._told -= known.told
         result = self._results.pop(key, None)
         if result is not None:
             self._bytes -= result.size
 
 
 # ---------------------------------------------------------------------- keys
+
+
+def always_runs(cls: type[Node]) -> bool:
+    """Whether nodes of the class are never reused: what only shows or writes is done each time."""
+    definition = cls.spec.definition
+    return not definition.deterministic or definition.writes or not cls.spec.outputs
 
 
 @dataclass(slots=True)
@@ -198,9 +243,7 @@ class Keys:
                     for name, item in spec.params.items()
                     if item.definition.kind in ("file", "subgraph", "preset")
                 )
-                # What only shows or writes is done each time: its effect may be gone.
-                again = not spec.definition.deterministic or spec.definition.writes or not spec.outputs
-                about = common[cls] = (head + self.settings, again, named)
+                about = common[cls] = (head + self.settings, always_runs(cls), named)
             head, again, named = about
             if again:
                 keys.append(None)
@@ -225,7 +268,7 @@ class Keys:
             return b""
         if kind != "file":
             return self._level(kind, value)
-        return _stamp(self.files_dir / value)
+        return stamp_of(self.files_dir / value)
 
     def _level(self, kind: str, name: str) -> bytes:
         """A digest of a subgraph or preset with all that it names in turn."""
@@ -235,26 +278,40 @@ class Keys:
         # Validation refuses one that contains itself; this ends the search all the same.
         self._levels[kind, name] = b""
         prepared = self.prepared
-        level = prepared.document.subgraphs[name] if kind == "subgraph" else prepared.preset(name)
         digest = blake2b(digest_size=16)
+        if kind == "subgraph":
+            level = prepared.document.subgraphs[name]
+        else:
+            level = prepared.preset(name)
+            # What it exposes under which name decides what is given in and comes out.
+            shown = (prepared.presets or Presets(prepared.source)).template(PRESET, name).params
+            digest.update(
+                _encode([level.inputs, level.outputs, [[item.name, item.node, item.param] for item in shown]])
+            )
         for node in level.nodes:
-            digest.update(_encode([node.id, node.type, node.data.params]))
+            device = node.data.extra.get(NODE_DEVICE)
+            digest.update(_encode([node.id, node.type, node.data.params, device]))
             cls = None if prepared.registry is None else prepared.registry.find(node.type)
             if cls is None:
                 continue
             digest.update(code_digest(cls).encode())
             for param, item in cls.spec.params.items():
                 value = node.data.params.get(param, cls.spec.defaults[param])
-                if item.definition.kind in ("subgraph", "preset") and isinstance(value, str) and value:
+                if not isinstance(value, str) or not value:
+                    continue
+                if item.definition.kind in ("subgraph", "preset"):
                     digest.update(self._level(item.definition.kind, value))
+                elif item.definition.kind == "file":
+                    digest.update(stamp_of(self.files_dir / value))
         for edge in level.edges:
             digest.update(_encode([edge.source, edge.source_handle, edge.target, edge.target_handle]))
         self._levels[kind, name] = digest.digest()
         return self._levels[kind, name]
 
 
-def _stamp(path: Path) -> bytes:
-    """Size and time of a file, or of all files in a folder."""
+def stamp_of(path: Path | str) -> bytes:
+    """Size and time of a file, or of all files in a folder: another one when they were changed."""
+    path = Path(path)
     try:
         if not path.is_dir():
             found = path.stat()

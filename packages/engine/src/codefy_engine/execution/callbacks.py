@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
 from codefy_engine.execution import events
 from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.sinks import RunSinks
@@ -41,6 +43,11 @@ class RunCallbacks:
 
     def warning(self, body: bytes) -> None:
         self._sinks.warn(time.time(), self._redacted(body))
+
+    def console(self, body: bytes) -> None:
+        """Write a text, as a JSON string, to the console of the run."""
+        text: str = msgspec.json.decode(body)
+        print(text if self._redactor is None else self._redactor.text(text), flush=True)
 
     def facts(self, body: bytes) -> None:
         if self._sinks.facts is not None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codefy_engine.execution import events
+from codefy_engine.execution.cache import always_runs
 from codefy_engine.execution.values import outputs_by_port
 from codefy_engine.graph.document import GraphInvalid, GraphNode
-from codefy_engine.graph.plan import Plan, plan_level
+from codefy_engine.graph.plan import Plan, PlannedNode, plan_level
 from codefy_engine.graph.presets import PRESET, Expanded, Presets, with_params
 from codefy_engine.nodes.base import NodeError, RunStopped
 
@@ -55,11 +56,23 @@ def call_preset(
             readers[source.node_id] -= 1
             if readers[source.node_id] == 0:
                 del values[source.node_id]
-        context = RunContext(scope, "/".join((caller.node_id, *above, planned.id)), planned, caller.device)
+        owner, around = caller.inside
+        path = (*around, *above, planned.id)
+        context = RunContext(
+            scope,
+            "/".join((caller.node_id, *above, planned.id)),
+            planned,
+            _device(scope, caller, planned),
+            inside=(owner, path),
+        )
+        # What always does something when it runs must not be left out with the node that executes it.
+        caller.volatile |= always_runs(planned.node_class)
+        caller.inner([*above, planned.id], events.RUNNING)
         started = time.perf_counter()
         try:
             outputs = outputs_by_port(planned, planned.create(taken).run(context))
         except RunStopped:
+            caller.inner([*above, planned.id], events.CANCELLED)
             raise
         except BaseException as error:
             caller.inner([*above, planned.id], events.FAILED)
@@ -71,11 +84,24 @@ def call_preset(
             caller.artifacts += context.artifacts
             if caller.records is not None and context.records:
                 caller.records += context.records
+            if context.reads:
+                caller.reads = context.reads | (caller.reads or {})
         duration = round(time.perf_counter() - started, 6)
         caller.inner([*above, planned.id], events.SUCCEEDED, duration_s=duration)
         if readers[planned.id]:
             values[planned.id] = outputs
     return {name: values[node_id][port] for name, (node_id, port) in level.outputs.items()}
+
+
+def _device(scope: RunScope, caller: RunContext, planned: PlannedNode) -> str:
+    """The device that the node asks for, else its caller's; a fallback is told once, not for every item."""
+    if planned.device is None:
+        return caller.device
+    device, fallback = scope.device_of(planned.device)
+    if fallback is not None and (caller.node_id, planned.id) not in scope.fallen_back:
+        scope.fallen_back.add((caller.node_id, planned.id))
+        caller.warn(fallback)
+    return device
 
 
 def _planned(scope: RunScope, preset: str, params: Mapping[str, Any]) -> tuple[Expanded, Plan]:

@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from codefy_engine.execution import events
+from codefy_engine.execution.cache import stamp_of
 from codefy_engine.execution.callbacks import RunCallbacks
+from codefy_engine.execution.devices import resolve_device
+from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.secrets import SecretMissing
 from codefy_engine.execution.state import ExecutionState
+from codefy_engine.execution.traces import StepTrace
 from codefy_engine.graph.plan import Plan, PlannedNode, plan_subgraph
 from codefy_engine.graph.prepare import Prepared
 from codefy_engine.nodes.base import NodeError, RunStopped, Secret
@@ -34,6 +40,10 @@ _T = TypeVar("_T")
 
 METRICS = "metrics"
 ARTIFACT = "artifact"
+WARNING = "warning"
+INNER = "inner"
+CONSOLE = "console"
+"""Kinds of what a node tells, and what a reuse of it tells again."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -84,6 +94,19 @@ class RunScope:
     """Keeps each node's progress in order."""
     presets: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """Presets that nodes execute, planned."""
+    outputs: OutputStore | None = None
+    """Where outputs and traces are kept, when the run records them."""
+    devices: dict[str, tuple[str, Reason | None]] = field(default_factory=dict[str, Any])
+    """Devices that nodes asked for: what they got, and the warning when it is another one."""
+    fallen_back: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Nodes within a node, by path without the item, that were told so."""
+
+    def device_of(self, wanted: str) -> tuple[str, Reason | None]:
+        """The device for a node that asks for one of its own."""
+        found = self.devices.get(wanted)
+        if found is None:
+            found = self.devices[wanted] = resolve_device(wanted)
+        return found
 
 
 class RunContext:
@@ -91,13 +114,16 @@ class RunContext:
 
     __slots__ = (
         "_closed",
+        "_inside",
         "_planned",
         "_scope",
         "_throttle",
         "artifacts",
         "device",
         "node_id",
+        "reads",
         "records",
+        "step_trace",
         "volatile",
     )
 
@@ -107,16 +133,22 @@ class RunContext:
         node_id: str,
         planned: PlannedNode | None = None,
         device: str | None = None,
+        inside: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
+        """``inside`` is for a node that another one executes: that one's id, and the path below it."""
         self._scope = scope
         self._planned = planned
+        self._inside = inside
         self.node_id = node_id
         self.device = scope.device if device is None else device
         self.volatile = False
         """Whether the node asked for something that makes its result its own: chance, or a secret."""
         self.artifacts: tuple[Path, ...] = ()
         self.records: list[tuple[str, bytes]] | None = None if scope.state is None else []
-        """Metrics and artifacts as they were told, so that a reuse of the node tells them again."""
+        """What was told, so that a reuse of the node tells it again; see the kinds above."""
+        self.reads: dict[str, bytes] | None = None
+        """Files that were read, by path, each with its stamp from before."""
+        self.step_trace: StepTrace | None = None
         self._throttle: ProgressThrottle | None = None
         self._closed = False
 
@@ -140,6 +172,11 @@ class RunContext:
         return self._scope.files_dir
 
     @property
+    def inside(self) -> tuple[str, tuple[str, ...]]:
+        """The id of the graph's node that this one belongs to, and the path below it."""
+        return (self.node_id, ()) if self._inside is None else self._inside
+
+    @property
     def stopped(self) -> bool:
         return self._scope.stop.is_set() or self._scope.halt.is_set()
 
@@ -160,7 +197,8 @@ class RunContext:
         epochs: int | None = None,
         metrics: Mapping[str, float] | None = None,
     ) -> None:
-        body = events.node_progress(
+        make = events.node_progress if self._inside is None else self._inner_progress
+        body = make(
             self.node_id,
             fraction,
             current=current,
@@ -180,7 +218,15 @@ class RunContext:
             due = self._throttle.offer(body, time.monotonic())
             # Inside the lock: two threads must not send their progress in the wrong order.
             if due is not None:
-                self._scope.callbacks.progress(due)
+                self._send_progress(due)
+
+    def _inner_progress(self, _: str, fraction: float | None, **facts: Any) -> bytes:
+        owner, path = self.inside
+        return events.inner_node_progress(owner, path, fraction, **facts)
+
+    def _send_progress(self, body: bytes) -> None:
+        callbacks = self._scope.callbacks
+        (callbacks.progress if self._inside is None else callbacks.inner)(body)
 
     def close(self) -> None:
         """Send the progress that was held back; later progress is dropped."""
@@ -188,7 +234,7 @@ class RunContext:
             self._closed = True
             held = None if self._throttle is None else self._throttle.flush()
             if held is not None:
-                self._scope.callbacks.progress(held)
+                self._send_progress(held)
 
     def metric(
         self, name: str, value: float, step: int, epoch: float | None = None, scope: str = "step"
@@ -204,9 +250,12 @@ class RunContext:
             self._tell_metrics(events.metric_points(points, self.node_id, ts), ts)
 
     def _tell_metrics(self, body: bytes, ts: float) -> None:
-        if self.records is not None:
-            self.records.append((METRICS, body))
+        self._remember(METRICS, body)
         self._scope.callbacks.metrics(body, ts)
+
+    def _remember(self, kind: str, body: bytes) -> None:
+        if self.records is not None:
+            self.records.append((kind, body))
 
     def artifact_path(self, name: str) -> Path:
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
@@ -241,16 +290,39 @@ class RunContext:
             media_type=media_type,
             meta=meta or {},
         )
-        if self.records is not None:
-            self.records.append((ARTIFACT, body))
+        self._remember(ARTIFACT, body)
         self._scope.callbacks.artifact(body)
 
     def warn(self, reason: Reason) -> None:
-        self._scope.callbacks.warning(events.warning(reason, self.node_id))
+        body = events.warning(reason, self.node_id)
+        self._remember(WARNING, body)
+        self._scope.callbacks.warning(body)
 
     def inner(self, path: str | Sequence[str], status: str, **facts: Any) -> None:
-        parts = [path] if isinstance(path, str) else path
-        self._scope.callbacks.inner(events.inner_node_status(self.node_id, parts, status, facts))
+        owner, above = self.inside
+        parts = [*above, path] if isinstance(path, str) else [*above, *path]
+        body = events.inner_node_status(owner, parts, status, facts)
+        if status != events.RUNNING:
+            self._remember(INNER, body)
+        self._scope.callbacks.inner(body)
+
+    def show(self, text: str) -> None:
+        body = msgspec.json.encode(text)
+        self._remember(CONSOLE, body)
+        self._scope.callbacks.console(body)
+
+    def reading(self, path: Path) -> None:
+        if self._scope.state is None:
+            return
+        if self.reads is None:
+            self.reads = {}
+        self.reads.setdefault(str(path), stamp_of(path))
+
+    def trace(self, kind: str) -> StepTrace | None:
+        outputs = self._scope.outputs
+        if outputs is not None:
+            self.step_trace = outputs.begin_trace(self._scope.run_id, self.node_id, kind)
+        return self.step_trace
 
     def subgraph(self, name: str) -> Plan:
         return plan_subgraph(self._scope.prepared.document, name, self._scope.registry)

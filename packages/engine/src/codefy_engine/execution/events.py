@@ -42,7 +42,8 @@ class NodeStatusBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class NodeProgressBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Payload of ``node_progress``."""
 
-    node_id: str
+    node_id: str = ""
+    """Left out where it is a part of another payload."""
     fraction: JsonNumber | None = None
     """0..1; left out when the node cannot tell."""
     current: JsonNumber | None = None
@@ -129,6 +130,14 @@ def node_progress(
 def inner_node_status(node_id: str, path: Sequence[str], status: str, facts: Mapping[str, Any]) -> bytes:
     """Body of an ``inner_node_status`` event; ``facts`` are small, such as ``shape`` and ``parameters``."""
     return encode_body({"node_id": node_id, "path": list(path), "status": status, **plain(facts)})
+
+
+def inner_node_progress(
+    node_id: str, path: Sequence[str], fraction: float | None = None, **facts: Any
+) -> bytes:
+    """Body of an ``inner_node_status`` event of one that runs: under ``progress`` what ``node_progress`` would hold."""
+    progress = msgspec.Raw(node_progress("", fraction, **facts))
+    return encode_body({"node_id": node_id, "path": list(path), "status": RUNNING, "progress": progress})
 
 
 def metric_points(points: Sequence[MetricPoint], node_id: str, ts: float) -> bytes:

@@ -10,23 +10,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
 from codefy_engine.execution.cache import size_of
-from codefy_engine.execution.summaries import summarize
+from codefy_engine.execution.reading import OutputSlice, OutputStatistics, slice_of, statistics_of
+from codefy_engine.execution.traces import MAX_TRACES, StepTrace, Trace, TraceInfo
 from codefy_engine.execution.wiring import Wiring
-from codefy_protocol.envelope import JsonNumber, json_number
+
+__all__ = [
+    "CapturedOutput",
+    "OutputSlice",
+    "OutputStatistics",
+    "OutputStore",
+    "slice_of",
+    "statistics_of",
+]
 
 DEFAULT_MAX_BYTES = 512 << 20
 MAX_RUNS = 20
-MAX_SLICE = 4096
-"""Numbers in one answer."""
-MAX_TEXT = 16_384
-MAX_CELL = 200
-"""Characters of a text in an array."""
-_BINS = 32
 
 
 class CapturedOutput(Struct, kw_only=True, frozen=True):
@@ -39,37 +42,6 @@ class CapturedOutput(Struct, kw_only=True, frozen=True):
     size: int
 
 
-class OutputSlice(Struct, kw_only=True, frozen=True):
-    """A part of a value: of a tensor the numbers of its last two dimensions at an index of the others."""
-
-    shape: list[int] = []
-    dtype: str = ""
-    index: list[int] = []
-    """Of the leading dimensions."""
-    start: list[int] = []
-    """Where in the last two dimensions it begins."""
-    values: Any = None
-    """Nested lists of numbers, NaN and infinities as texts."""
-    text: str = ""
-    """In words, for what is no tensor."""
-
-
-class OutputStatistics(Struct, kw_only=True, frozen=True):
-    """Of all numbers of a tensor; the finite ones where it says so."""
-
-    count: int
-    finite: int
-    nan: int
-    infinite: int
-    zero: int
-    mean: JsonNumber = "NaN"
-    std: JsonNumber = "NaN"
-    min: JsonNumber = "NaN"
-    max: JsonNumber = "NaN"
-    histogram: list[int] = []
-    """Finite numbers in equal parts of min to max."""
-
-
 @dataclass(slots=True)
 class _Run:
     values: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any])
@@ -80,8 +52,15 @@ class _Run:
         default_factory=dict[tuple[str, str], OutputStatistics]
     )
     size: int = 0
+    """Of the values; see :attr:`total`."""
     redact: Callable[[str], str] | None = None
     wiring: Wiring = field(default_factory=Wiring)
+    traces: dict[str, StepTrace] = field(default_factory=dict[str, StepTrace])
+
+    @property
+    def total(self) -> int:
+        """Bytes of values and traces."""
+        return self.size + sum(trace.size for trace in self.traces.values())
 
 
 class OutputStore:
@@ -96,7 +75,8 @@ class OutputStore:
     @property
     def size(self) -> int:
         """Bytes that are kept."""
-        return sum(run.size for run in self._runs.values())
+        with self._lock:
+            return sum(run.total for run in self._runs.values())
 
     def runs(self) -> list[str]:
         """Ids of the runs that are kept, the oldest first."""
@@ -121,7 +101,7 @@ class OutputStore:
         sizes = {port: size_of(value) for port, value in kept.items()}
         with self._lock:
             run = self._runs.get(run_id)
-            if run is None or run.size + sum(sizes.values()) > self.max_bytes:
+            if run is None or run.total + sum(sizes.values()) > self.max_bytes:
                 return False
             for port, value in kept.items():
                 at = (node_id, port)
@@ -136,12 +116,102 @@ class OutputStore:
                     facts=about,
                     size=sizes[port],
                 )
-            while sum(item.size for item in self._runs.values()) > self.max_bytes:
-                oldest = next(iter(self._runs))
-                if oldest == run_id:
-                    break
-                del self._runs[oldest]
+            self._let_go(run_id)
         return True
+
+    def _let_go(self, run_id: str) -> None:
+        """Drop the oldest runs until everything fits, but not ``run_id``; called with the lock held."""
+        while sum(item.total for item in self._runs.values()) > self.max_bytes:
+            oldest = next(iter(self._runs))
+            if oldest == run_id:
+                break
+            del self._runs[oldest]
+
+    # ------------------------------------------------------------------ traces
+    def begin_trace(self, run_id: str, node_id: str, kind: str) -> StepTrace | None:
+        """A trace to fill; ``None`` when nothing is kept of the run, or it has too many traces."""
+
+        def room() -> int:
+            with self._lock:
+                run = self._runs.get(run_id)
+                # A run that was dropped goes on; what it tells is dropped too.
+                if run is None:
+                    return -1
+                self._let_go(run_id)
+                return self.max_bytes - run.total
+
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is None or (len(run.traces) >= MAX_TRACES and node_id not in run.traces):
+                return None
+            found = run.traces[node_id] = StepTrace(node_id, kind, room)
+            return found
+
+    def adopt_trace(self, run_id: str, trace: StepTrace) -> None:
+        """Keep the trace of a node that was reused."""
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None and len(run.traces) < MAX_TRACES and run.total + trace.size <= self.max_bytes:
+                run.traces[trace.node_id] = trace
+                self._let_go(run_id)
+
+    def traces(self, run_id: str) -> list[TraceInfo]:
+        """The traces of a run's nodes.
+
+        Raises:
+            KeyError: nothing is kept of it.
+        """
+        with self._lock:
+            found = list(self._runs[run_id].traces.values())
+        return [trace.info() for trace in found]
+
+    def trace(
+        self,
+        run_id: str,
+        node_id: str,
+        *,
+        names: Sequence[str] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> Trace:
+        """The steps of a node from ``first`` to ``last``, of the layers and parameters ``names`` or of all.
+
+        Raises:
+            KeyError: there is no such trace.
+        """
+        return self._trace(run_id, node_id).read(names, first, last)
+
+    def gradient(
+        self,
+        run_id: str,
+        node_id: str,
+        parameter: str,
+        *,
+        index: Sequence[int] = (),
+        start: Sequence[int] = (),
+        size: Sequence[int] = (),
+    ) -> OutputSlice:
+        """A part of the last gradient of a parameter, as :meth:`slice` gives it.
+
+        Raises:
+            KeyError: it is not kept.
+            IndexError: the index lies outside of the gradient.
+        """
+        return slice_of(self._trace(run_id, node_id).gradients[parameter], index, start, size)
+
+    def gradient_statistics(self, run_id: str, node_id: str, parameter: str) -> OutputStatistics:
+        """Statistics of the last gradient of a parameter.
+
+        Raises:
+            KeyError: it is not kept.
+        """
+        return statistics_of(self._trace(run_id, node_id).gradients[parameter])
+
+    def _trace(self, run_id: str, node_id: str) -> StepTrace:
+        with self._lock:
+            return self._runs[run_id].traces[node_id]
+
+    # ------------------------------------------------------------------ outputs
 
     def drop(self, run_id: str) -> None:
         """Forget a run."""
@@ -223,126 +293,3 @@ class OutputStore:
 def _detached(value: Any) -> Any:
     detach = getattr(value, "detach", None)
     return detach() if callable(detach) and hasattr(value, "dtype") else value
-
-
-def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
-
-
-def slice_of(
-    value: Any,
-    index: Sequence[int] = (),
-    start: Sequence[int] = (),
-    size: Sequence[int] = (),
-    redact: Callable[[str], str] | None = None,
-) -> OutputSlice:
-    """At most :data:`MAX_SLICE` numbers of a tensor, or a value in words.
-
-    Raises:
-        IndexError: the index lies outside of the tensor.
-    """
-    if not _is_tensor(value):
-        return OutputSlice(text=_in_words(value, redact))
-    shape = [int(length) for length in value.shape]
-    leading = len(shape) - min(2, len(shape))
-    at = [*index, *([0] * leading)][:leading]
-    for dimension, position in enumerate(at):
-        if not 0 <= position < shape[dimension]:
-            raise IndexError(f"index {position} of dimension {dimension}, which has {shape[dimension]}")
-    begin = [
-        min(max(0, number), length) for number, length in zip([*start, 0, 0], shape[leading:], strict=False)
-    ]
-    lengths = [max(0, number) for number in size] or [64, 64]
-    try:
-        numbers = _cut(value, at, begin, lengths).tolist()
-    except Exception:  # a sparse tensor, or whatever a stranger calls one
-        return OutputSlice(text=_in_words(value, redact))
-    return OutputSlice(
-        shape=shape,
-        dtype=str(value.dtype).removeprefix("torch."),
-        index=at,
-        start=begin,
-        values=_plain(numbers, redact),
-    )
-
-
-def _in_words(value: Any, redact: Callable[[str], str] | None) -> str:
-    text = value if isinstance(value, str) else str(summarize(value, "any")["summary"])
-    return (text if redact is None else redact(text))[:MAX_TEXT]
-
-
-def _cut(value: Any, at: Sequence[int], begin: Sequence[int], lengths: Sequence[int]) -> Any:
-    part = value
-    for position in at:
-        part = part[position]
-    if len(begin) == 1:
-        part = part[begin[0] : begin[0] + min(lengths[-1], MAX_SLICE)]
-    elif len(begin) == 2:
-        wide = min(lengths[-1], MAX_SLICE)
-        high = min(lengths[0], MAX_SLICE // max(1, wide)) or 1
-        part = part[begin[0] : begin[0] + high, begin[1] : begin[1] + wide]
-    return part
-
-
-def _plain(value: Any, redact: Callable[[str], str] | None) -> Any:
-    """Numbers and texts as JSON takes them, without secrets."""
-    if isinstance(value, list):
-        return [_plain(item, redact) for item in cast("list[Any]", value)]
-    if isinstance(value, float):
-        return json_number(value)
-    if value is None or isinstance(value, bool):
-        return value
-    text = str(value)
-    # Before it is cut: half a secret is one too.
-    shown = text if redact is None else redact(text)
-    return value if isinstance(value, int) and shown == text else shown[:MAX_CELL]
-
-
-def statistics_of(value: Any) -> OutputStatistics:
-    """Statistics of a tensor or array.
-
-    Raises:
-        TypeError: it is none, or holds no real numbers.
-    """
-    try:
-        return _statistics(value)
-    except (RuntimeError, ValueError, NotImplementedError) as error:
-        # Sparse and quantized tensors, and whatever a stranger calls one.
-        raise TypeError(f"a {type(value).__name__} has no statistics: {error}") from error
-
-
-def _statistics(value: Any) -> OutputStatistics:
-    if not _is_tensor(value):
-        raise TypeError(f"a {type(value).__name__} has no statistics")
-    import torch
-
-    tensor = torch.as_tensor(value).detach()
-    if tensor.is_complex():
-        raise TypeError("complex numbers have no statistics")
-    flat = tensor.reshape(-1).to(torch.float32 if tensor.dtype == torch.float32 else torch.float64)
-    finite = flat[torch.isfinite(flat)]
-    count, nan = flat.numel(), int(torch.isnan(flat).sum())
-    facts = OutputStatistics(
-        count=count,
-        finite=finite.numel(),
-        nan=nan,
-        infinite=count - finite.numel() - nan,
-        zero=int((flat == 0).sum()),
-    )
-    if finite.numel() == 0:
-        return facts
-    low, high = float(finite.min()), float(finite.max())
-    histogram = torch.histc(finite.cpu(), bins=_BINS, min=low, max=high if high > low else low + 1)
-    wide = finite.to(torch.float64)
-    return OutputStatistics(
-        count=count,
-        finite=facts.finite,
-        nan=nan,
-        infinite=facts.infinite,
-        zero=facts.zero,
-        mean=json_number(float(wide.mean())),
-        std=json_number(float(wide.std(correction=0)) if finite.numel() > 1 else 0.0),
-        min=low,
-        max=high,
-        histogram=[int(number) for number in cast("list[float]", cast("Any", histogram).tolist())],
-    )

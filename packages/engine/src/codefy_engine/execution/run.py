@@ -55,7 +55,7 @@ def execute_graph(request: ExecutionRequest) -> ExecutionOutcome:
         request.stop.set()
         return ExecutionOutcome(status=CANCELLED)
     except BaseException as error:  # the caller gets an outcome, whatever happened
-        return ExecutionOutcome(status=FAILED, error=redactor.error(engine_error(error)))
+        return ExecutionOutcome(status=FAILED, error=redactor.error(engine_error(error, redactor.text)))
     finally:
         current_run_id.reset(token)
 
@@ -97,10 +97,11 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
         halt=threading.Event(),
         secrets=request.secrets,
         state=request.state,
+        outputs=request.outputs if options.record_outputs else None,
     )
     request.run_dir.mkdir(parents=True, exist_ok=True)
     plan = plan_graph(prepared.document, registry)
-    outputs = request.outputs if options.record_outputs else None
+    outputs = scope.outputs
     if outputs is not None:
         outputs.begin(request.run_id, redactor.text if redactor else None, wiring_of(plan, prepared))
     with numerics(deterministic=options.deterministic):

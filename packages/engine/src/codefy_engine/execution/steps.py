@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from codefy_engine.execution import events
-from codefy_engine.execution.cache import Keys, Result, result_of
-from codefy_engine.execution.context import METRICS, RunContext, RunScope
-from codefy_engine.execution.devices import resolve_device
+from codefy_engine.execution.cache import Keys, Result, result_of, stamp_of
+from codefy_engine.execution.context import ARTIFACT, CONSOLE, INNER, METRICS, RunContext, RunScope
 from codefy_engine.execution.errors import node_error
 from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.provenance import ProvenanceRecord, record_of
@@ -47,6 +46,7 @@ class GraphRun:
     ) -> None:
         self.scope = scope
         self.redactor = redactor
+        self.redact = redactor.text if redactor else None
         self.halt_on_error = halt_on_error
         self.outputs = outputs
         nodes = self.nodes = plan.nodes
@@ -72,9 +72,10 @@ class GraphRun:
         self.keys: list[bytes | None] | None = None if keys is None else keys.of(plan, position)
         self.volatile = [False] * count
         """Nodes whose result depends on chance, a secret or a volatile node: it is this run's own."""
+        self.reads: list[dict[str, bytes] | None] = [None] * count
+        """Files that nodes or what they depend on read, beyond those that keys know of."""
         self.reused: list[Result | None] | None = self._to_reuse()
         self.records: list[ProvenanceRecord] | None = [] if provenance else None
-        self._devices: dict[str, str] = {}
 
     def go(self, limit: int) -> None:
         """Do everything, on at most ``limit`` threads."""
@@ -90,9 +91,17 @@ class GraphRun:
         results = state.results
         reused: list[Result | None] = [None] * len(self.nodes)
         used: list[bytes] = []
+        stamps: dict[str, bytes] = {}
+
+        def stamp(path: str) -> bytes:
+            found = stamps.get(path)
+            if found is None:
+                found = stamps[path] = stamp_of(path)
+            return found
+
         for index in range(len(self.nodes) - 1, -1, -1):
             key = self.keys[index]
-            found = None if key is None else results.get(key)
+            found = None if key is None else results.get(key, stamp)
             if key is None or found is None:
                 continue
             # Its value is gone, but nobody will ask for it: everything behind it is reused too.
@@ -141,7 +150,7 @@ class GraphRun:
         else:
             context.close()
             types = planned.outputs
-            facts = {port: summarize(value, types[port].type) for port, value in outputs.items()}
+            facts = {port: summarize(value, types[port].type, self.redact) for port, value in outputs.items()}
             if self.redactor:
                 facts = self.redactor.plain(facts)
             report(events.node_succeeded(planned.id, duration, facts))
@@ -157,8 +166,12 @@ class GraphRun:
 
     def _reuse(self, index: int, planned: PlannedNode, reused: Result) -> None:
         self._release_inputs(index)
+        if planned.device is not None:
+            self._device(planned, planned.device)
         if reused.records:
             self._tell_again(reused)
+        if reused.reads:
+            self.reads[index] = dict(reused.reads)
         self.scope.callbacks.node_status(reused.event)
         if self.readers[index]:
             self.values[index] = reused.outputs
@@ -166,6 +179,8 @@ class GraphRun:
             self._record(index, planned, events.REUSED, 0.0)
         if self.outputs is not None and reused.outputs is not None:
             self.outputs.capture(self.scope.run_id, planned.id, reused.outputs, reused.facts)
+            if reused.trace is not None:
+                self.outputs.adopt_trace(self.scope.run_id, reused.trace)
         self.succeeded[index] = True
 
     def _tell_again(self, reused: Result) -> None:
@@ -174,16 +189,25 @@ class GraphRun:
         for kind, body in reused.records:
             if kind == METRICS:
                 callbacks.metrics(body, time.time())
-                continue
-            path = msgspec.json.decode(body, type=ArtifactBody).path
-            source, target = Path(reused.run_dir) / path, self.scope.run_dir / path
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    target.hardlink_to(source)
-                except OSError:
-                    shutil.copyfile(source, target)
-            callbacks.artifact(body)
+            elif kind == ARTIFACT:
+                self._link(reused, body)
+                callbacks.artifact(body)
+            elif kind == INNER:
+                callbacks.inner(body)
+            elif kind == CONSOLE:
+                callbacks.console(body)
+            else:
+                callbacks.warning(body)
+
+    def _link(self, reused: Result, body: bytes) -> None:
+        path = msgspec.json.decode(body, type=ArtifactBody).path
+        source, target = Path(reused.run_dir) / path, self.scope.run_dir / path
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                target.hardlink_to(source)
+            except OSError:
+                shutil.copyfile(source, target)
 
     def _keep(
         self,
@@ -197,14 +221,28 @@ class GraphRun:
         assert self.keys is not None
         volatile = context.volatile or any(self.volatile[source] for _, source, _ in self.sources[index])
         self.volatile[index] = volatile
+        reads = context.reads
+        for _, source, _ in self.sources[index]:
+            inherited = self.reads[source]
+            if inherited is not None:
+                reads = inherited | (reads or {})
+        self.reads[index] = reads
         key, state = self.keys[index], self.scope.state
         if key is None or state is None or volatile:
             return
         event = events.node_status(planned.id, events.REUSED, outputs=facts)
         run_dir = str(self.scope.run_dir.resolve()) if context.artifacts else ""
-        state.results.put(
-            key, result_of(outputs, facts, context.artifacts, event, context.records or (), run_dir)
+        result = result_of(
+            outputs,
+            facts,
+            context.artifacts,
+            event,
+            context.records or (),
+            run_dir,
+            reads,
+            context.step_trace,
         )
+        state.results.put(key, result)
 
     def _record(self, index: int, planned: PlannedNode, status: str, duration: float) -> None:
         assert self.records is not None and self.keys is not None
@@ -216,13 +254,10 @@ class GraphRun:
         self.records.append(record_of(planned, inputs, status, duration, self.scope.seed, volatile=volatile))
 
     def _device(self, planned: PlannedNode, wanted: str) -> str:
-        found = self._devices.get(wanted)
-        if found is None:
-            found, fallback = resolve_device(wanted)
-            self._devices[wanted] = found
-            if fallback is not None:
-                self.scope.callbacks.warning(events.warning(fallback, planned.id))
-        return found
+        device, fallback = self.scope.device_of(wanted)
+        if fallback is not None:
+            self.scope.callbacks.warning(events.warning(fallback, planned.id))
+        return device
 
     def _stopped(self, planned: PlannedNode, context: RunContext, started: float) -> None:
         self.incomplete = True
@@ -244,6 +279,7 @@ class GraphRun:
             title=planned.title,
             device=context.device,
             home=_home(planned),
+            redact=self.redactor.text,
         )
         if self.redactor:
             told = self.redactor.error(told)

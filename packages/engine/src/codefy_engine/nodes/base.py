@@ -33,6 +33,7 @@ from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.reasons import Reason
 
 if TYPE_CHECKING:
+    from codefy_engine.execution.traces import StepTrace
     from codefy_engine.graph.plan import Plan
 
 __all__ = [
@@ -180,6 +181,28 @@ class NodeContext(Protocol):
 
     def inner(self, path: str | Sequence[str], status: str, **facts: Any) -> None:
         """Tell the state of something inside the node, such as a layer: ``inner(["net", "conv1"], "built")``."""
+        ...
+
+    def show(self, text: str) -> None:
+        """Write a line or several to the run's console.
+
+        As ``print`` does, but a run that reuses the node writes it again.
+        """
+        ...
+
+    def reading(self, path: Path) -> None:
+        """Tell, before it is read, that the node reads a file or folder.
+
+        The node is then not reused once it has changed. Those that a parameter of kind ``file`` names are known.
+        """
+        ...
+
+    def trace(self, kind: str) -> StepTrace | None:
+        """Where to tell the steps of a node that repeats itself, for the inspector.
+
+        ``None`` when nothing is recorded: then nothing is to be worked out. ``kind`` is ``training``, ``sampling`` or
+        ``items``.
+        """
         ...
 
     def subgraph(self, name: str) -> Plan:

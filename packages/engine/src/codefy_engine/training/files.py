@@ -17,6 +17,7 @@ def input_path(ctx: NodeContext, text: str) -> Path:
         raise NodeError("no file is named: choose one, or wire a path")
     given = Path(text).expanduser()
     path = given if given.is_absolute() else _below(ctx, text)
+    ctx.reading(path)
     if not path.exists():
         where = "" if given.is_absolute() else " among your files"
         raise NodeError(f"there is no {text}{where}")

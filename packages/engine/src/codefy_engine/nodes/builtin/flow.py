@@ -21,7 +21,7 @@ class ConstantValue(Node):
         label="Type",
         doc="What the value is.",
     )
-    number: float = param(1.0, doc="The value.", visible_if={"kind": "number"})
+    number: float = param(1.0, doc="The value: any number.", visible_if={"kind": "number"})
     whole: bool = param(False, doc="Give a whole number.", visible_if={"kind": "number"}, advanced=True)
     text: str = param("", doc="The value.", visible_if={"kind": "text"})
     yes: bool = param(True, doc="The value.", visible_if={"kind": "bool"})
@@ -160,7 +160,7 @@ class MakeList(Node):
         return [value for value in self.values if value is not None]
 
 
-@node(type="MapPreset", title="Map", category="flow", icon="repeat", deterministic=False)
+@node(type="MapPreset", title="Map", category="flow", icon="repeat")
 class MapPreset(Node):
     """Execute a preset once for each item of a list, one after the other.
 

@@ -30,7 +30,7 @@ class Print(Node):
         if self.label:
             joiner = "\n" if "\n" in text else " "
             text = f"{self.label}:{joiner}{text}"
-        print(text, flush=True)
+        ctx.show(text)
         return text
 
 
