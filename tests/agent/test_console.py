@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from codefy_agent.console import REDACTED, ConsoleLog, ConsoleStream, Redactor
+from codefy_agent.console import ConsoleLog, ConsoleStream
+from codefy_protocol.redaction import REDACTED
 
 
 def stream(tmp_path: Path, *pieces: bytes, secrets: tuple[str, ...] = ()) -> tuple[str, str]:
@@ -40,31 +39,6 @@ def test_a_character_cut_in_two_is_one_character(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text_are_shown_as_such(tmp_path: Path) -> None:
     text, log = stream(tmp_path, b"a\xffb\xe8\xa8")
     assert text == log == "a\ufffdb\ufffd"
-
-
-@given(st.data())
-def test_a_secret_never_shows_however_it_is_cut(data: st.DataObject) -> None:
-    secrets = data.draw(st.lists(st.text("abc", min_size=1, max_size=5), min_size=1, max_size=3))
-    text = data.draw(st.text("abcx", max_size=40))
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    redactor = Redactor(secrets)
-    shown = ""
-    begin = 0
-    for end in [*cuts, len(text)]:
-        shown += redactor.feed(text[begin:end])
-        begin = end
-    shown += redactor.flush()
-    whole = Redactor(secrets)
-    assert shown == whole.feed(text) + whole.flush()
-    for part in shown.split(REDACTED):
-        assert not any(secret in part for secret in secrets)
-    if not any(secret in text for secret in secrets):
-        assert shown == text
-
-
-def test_lines_of_a_secret_are_secret_too() -> None:
-    redactor = Redactor(["-----BEGIN-----\nMIIEvQIB\n-----END-----\n"])
-    assert redactor.feed("key: MIIEvQIB.\n") + redactor.flush() == f"key: {REDACTED}.\n"
 
 
 def test_the_tail_is_the_last_4_kib(tmp_path: Path) -> None:

@@ -200,3 +200,31 @@ def test_redaction_of_forms_and_overlaps() -> None:
     body = b'{"x":1}'
     assert redactor.body(body) is body
     assert not Redactor({})
+
+
+@node(type="Long", title="Long", category="tests", icon="key")
+class Long(Node):
+    """Tell a secret where texts are cut."""
+
+    token: Secret | None = param(None, kind="secret")
+    before: int = param(0)
+    fail: bool = param(False)
+    text: str = output("value")
+
+    def run(self, ctx: NodeContext) -> Any:
+        told = "-" * self.before + ctx.secret(self.token)
+        if self.fail:
+            raise ValueError(told)
+        return told
+
+
+@pytest.mark.parametrize("fail", [False, True])
+@pytest.mark.parametrize("cut", [200, 1000])
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut(harness: Any, fail: bool, cut: int) -> None:
+    for before in range(cut - 30, cut):
+        graph = Builder("g", registry=harness.registry(Long))
+        graph.add("Long", "long", token={"secret": "KEY"}, before=before, fail=fail)
+        outcome, kept = harness.execute(
+            graph.build(), nodes=[Long], secrets={"KEY": "abcdefghijklmnopqrstuvwxyz"}
+        )
+        assert "-abc" not in everything(kept, outcome)

@@ -8,60 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codefy_protocol.bodies import ConsoleBody
+from codefy_protocol.redaction import StreamRedactor
 
-REDACTED = "[secret]"
 HEAD_BYTES = 32 * 1024 * 1024
 TAIL_BYTES = 32 * 1024 * 1024
 _LAST_BYTES = 4096
 _RECORD_CHARACTERS = 16 * 1024
-
-
-class Redactor:
-    """Replaces secret values in a text that comes in pieces. What might be the beginning of one is held back."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        values = {value for value in secrets if value}
-        # A secret of several lines may be printed line by line.
-        values |= {line.strip() for value in values for line in value.splitlines() if len(line.strip()) >= 4}
-        self._values = sorted(values, key=len, reverse=True)
-        self._held = ""
-
-    def feed(self, text: str) -> str:
-        """The part of everything fed so far that can be shown."""
-        if not self._values:
-            return text
-        text = self._held + text
-        keep = max((self._open_end(text, value) for value in self._values), default=0)
-        # What is held back may itself begin inside a whole secret that the replacement below takes out.
-        ready, self._held = self._replace(text, len(text) - keep)
-        return ready
-
-    def flush(self) -> str:
-        """What was held back, at the end."""
-        text, self._held = self._held, ""
-        return self._replace(text, len(text))[0]
-
-    def _replace(self, text: str, limit: int) -> tuple[str, str]:
-        shown: list[str] = []
-        position = 0
-        while position < len(text):
-            found = [(text.find(value, position), -len(value), value) for value in self._values]
-            found = [each for each in found if each[0] >= 0]
-            start, _, value = min(found) if found else (len(text), 0, "")
-            if start >= limit:
-                shown.append(text[position : max(limit, position)])
-                return "".join(shown), text[max(limit, position) :]
-            shown += (text[position:start], REDACTED)
-            position = start + len(value)
-        return "".join(shown), ""
-
-    @staticmethod
-    def _open_end(text: str, value: str) -> int:
-        """Length of the longest end of ``text`` that ``value`` begins with, without being it."""
-        for length in range(min(len(value) - 1, len(text)), 0, -1):
-            if value.startswith(text[-length:]):
-                return length
-        return 0
 
 
 class ConsoleLog:
@@ -127,7 +79,7 @@ class ConsoleStream:
 
     def __init__(self, path: Path, secrets: Iterable[str]) -> None:
         self._log: ConsoleLog | None = ConsoleLog(path)
-        self._redactor = Redactor(secrets)
+        self._redactor = StreamRedactor(secrets)
         # A pipe may cut a character in two.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting: list[str] = []

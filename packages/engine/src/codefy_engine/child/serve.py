@@ -104,8 +104,11 @@ def _run(start: StartRun, stop: threading.Event, writer: RecordWriter) -> bytes:
         return encode_body(outcome)
     except BaseException as error:  # whatever it is, the agent is to learn it
         from codefy_engine.execution.errors import engine_error
+        from codefy_engine.execution.secrets import Redactor
 
-        return encode_body(RunFinishedBody(status="failed", error=engine_error(error)))
+        redactor = Redactor(start.secrets)
+        told = redactor.error(engine_error(error, redactor.text))
+        return encode_body(RunFinishedBody(status="failed", error=told))
 
 
 def _execute(start: StartRun, stop: threading.Event, writer: RecordWriter) -> RunFinishedBody:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,16 +20,32 @@ _DETAIL_CHARACTERS = 1000
 _TRACEBACK_CHARACTERS = 16_000
 _CHAIN = 3
 
+Redact = Callable[[str], str]
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
 _EXECUTION = str(Path(__file__).parent)
 _STANDARD_LIBRARY = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
-def node_error(error: BaseException, *, node_id: str, title: str, device: str, home: str | None) -> RunError:
+def node_error(
+    error: BaseException,
+    *,
+    node_id: str,
+    title: str,
+    device: str,
+    home: str | None,
+    redact: Redact = _as_it_is,
+) -> RunError:
     """The error of a run whose node ``node_id`` raised ``error``.
 
     ``home`` is the file of the node's class: its folder counts as user code even where packages are installed.
+    ``redact`` takes secrets out of a text before it is cut.
     """
-    detail = _detail(error)
+    detail = _detail(error, redact)
     if is_out_of_memory(error):
         made = reasons.reason(
             reasons.OUT_OF_MEMORY, node_id=node_id, title=title, device=device, detail=detail
@@ -42,15 +59,15 @@ def node_error(error: BaseException, *, node_id: str, title: str, device: str, h
         message=made.message,
         params=made.params,
         node_id=node_id,
-        traceback=None if isinstance(error, NodeError) else _safe_traceback(error, home),
+        traceback=None if isinstance(error, NodeError) else _safe_traceback(error, home, redact),
     )
 
 
-def engine_error(error: BaseException) -> RunError:
+def engine_error(error: BaseException, redact: Redact = _as_it_is) -> RunError:
     """The error of a run that failed outside of any node."""
-    made = reasons.reason(reasons.ENGINE_ERROR, detail=_detail(error))
+    made = reasons.reason(reasons.ENGINE_ERROR, detail=_detail(error, redact))
     try:
-        text = encodable("".join(traceback.format_exception(error)))
+        text = redact(encodable("".join(traceback.format_exception(error))))
     except Exception:  # a stranger's exception may fail to say what it is
         text = type(error).__name__
     return RunError(
@@ -97,22 +114,22 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _detail(error: BaseException) -> str:
-    text = _text(error).strip()
+def _detail(error: BaseException, redact: Redact) -> str:
+    text = redact(_text(error)).strip()
     if not isinstance(error, NodeError):
         name = encodable(type(error).__name__)
         text = f"{name}: {text}" if text else name
     return text if len(text) <= _DETAIL_CHARACTERS else text[: _DETAIL_CHARACTERS - 1] + "…"
 
 
-def _safe_traceback(error: BaseException, home: str | None) -> str | None:
+def _safe_traceback(error: BaseException, home: str | None, redact: Redact) -> str | None:
     try:
-        return encodable(trimmed_traceback(error, home))
+        return encodable(trimmed_traceback(error, home, redact))
     except Exception:  # a stranger's exception may fail to say what it is
         return None
 
 
-def trimmed_traceback(error: BaseException, home: str | None) -> str:
+def trimmed_traceback(error: BaseException, home: str | None, redact: Redact = _as_it_is) -> str:
     """The traceback without the engine's frames and without those of libraries, but for the place it was raised."""
     parts: list[str] = []
     current: BaseException | None = error
@@ -124,7 +141,7 @@ def trimmed_traceback(error: BaseException, home: str | None) -> str:
         lines += traceback.format_exception_only(current)
         parts.append("".join(lines))
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-    text = "\nwhich led to:\n\n".join(reversed(parts))
+    text = redact("\nwhich led to:\n\n".join(reversed(parts)))
     return text[-_TRACEBACK_CHARACTERS:]
 
 

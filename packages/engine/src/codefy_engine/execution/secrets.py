@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 import msgspec
 
 from codefy_engine.nodes.base import NodeError
 from codefy_protocol.bodies import RunError
 from codefy_protocol.envelope import encode_body
+from codefy_protocol.redaction import MIN_CHARACTERS, forms_of
 
 _T = TypeVar("_T")
-
-MIN_CHARACTERS = 3
-"""Shorter values are no secrets: they would be found everywhere."""
 
 
 class SecretMissing(NodeError):
@@ -28,14 +25,14 @@ class SecretMissing(NodeError):
 
 
 class Redactor:
-    """Replaces secret values, also as they look in a URL or behind backslashes, by ``[secret NAME]``."""
+    """Replaces secret values, however they are written, by ``[secret NAME]``."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         found: dict[str, str] = {}
         for name, value in secrets.items():
             if len(value) < MIN_CHARACTERS:
                 continue
-            for form in (value, value.strip(), quote(value, safe=""), repr(value)[1:-1]):
+            for form in forms_of(value):
                 if len(form) >= MIN_CHARACTERS:
                     found.setdefault(form, f"[secret {name}]")
         # The longest first: one secret may begin with another.
