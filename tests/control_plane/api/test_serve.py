@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -65,13 +66,16 @@ Start = Callable[..., Served]
 def start(tmp_path: Path) -> Iterator[Start]:
     processes: list[subprocess.Popen[str]] = []
 
-    def begin(*arguments: str, data_dir: Path | None = None) -> Served:
+    def begin(
+        *arguments: str, data_dir: Path | None = None, environment: dict[str, str] | None = None
+    ) -> Served:
         folder = data_dir or tmp_path / "data"
         process = subprocess.Popen(
             command("--data-dir", str(folder), *arguments),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "CODEFY_PRELOAD": "off", **(environment or {})},
         )
         processes.append(process)
         return Served(process, folder)
@@ -113,25 +117,55 @@ def test_ready_lines_server_file_and_a_graceful_end(start: Start) -> None:
 
 
 @pytest.mark.integration
-def test_listening_needs_no_torch(tmp_path: Path) -> None:
+def test_being_ready_and_listing_the_nodes_needs_no_heavy_import(tmp_path: Path) -> None:
     script = (
-        "import asyncio, sys\n"
+        "import asyncio, json, sys, urllib.request\n"
         "from pathlib import Path\n"
+        "import codefy_control_plane.cli.serve\n"
         "from codefy_control_plane.server import Server\n"
         "from codefy_control_plane.settings import load_settings\n"
         "async def main():\n"
-        "    async with Server(load_settings({}, data_dir=Path(sys.argv[1]), port=0)):\n"
-        "        print('torch' in sys.modules)\n"
+        "    async with Server(load_settings({}, data_dir=Path(sys.argv[1]), port=0)) as server:\n"
+        "        asked = urllib.request.Request(server.url + '/api/nodes')\n"
+        "        asked.add_header('x-codefy-token', server.token)\n"
+        "        answer = await asyncio.to_thread(lambda: urllib.request.urlopen(asked).read())\n"
+        "        loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "        heavy = loaded & {'torch', 'numpy', 'sklearn', 'scipy', 'PIL', 'torchvision', 'pandas'}\n"
+        "        nodes = [name for name in sys.modules if name.startswith('codefy_engine.nodes.builtin.')]\n"
+        "        print(json.dumps([sorted(heavy), len(nodes), len(json.loads(answer)['nodes'])]))\n"
         "asyncio.run(main())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "data")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout.strip() == "False"
+
+    def start() -> tuple[list[str], int, int]:
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path / "data")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return tuple(json.loads(done.stdout))
+
+    heavy, modules, nodes = start()
+    # Making the database's tables takes sqlite-utils, which looks for numpy.
+    assert set(heavy) <= {"numpy"} and modules > 10 and nodes > 100
+    assert start() == ([], 0, nodes)
+    assert stat.S_IMODE((tmp_path / "data" / "catalog.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(sys.platform != "linux", reason="sees the import by the libraries in /proc")
+def test_a_server_that_imports_torch_answers_and_ends_at_once(start: Start) -> None:
+    served = start("--port", "0", environment={"CODEFY_PRELOAD": "on"})
+    maps = Path(f"/proc/{served.process.pid}/maps")
+    while "libtorch_cpu" not in maps.read_text():
+        assert served.process.poll() is None
+        time.sleep(0.01)
+    assert served.get("/api/health").json()["status"] == "ok"
+    served.process.send_signal(signal.SIGTERM)
+    out, err = served.process.communicate(timeout=60)
+    assert (served.process.returncode, out.splitlines()[-1], err) == (0, "stopped", "")
+    assert not (served.data_dir / "server.json").exists()
 
 
 async def test_second_server_on_a_data_folder_or_port_is_told_what_to_do(

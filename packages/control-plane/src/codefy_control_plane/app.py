@@ -25,7 +25,8 @@ from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
-from codefy_engine.nodes.registry import Registry, load_registry
+from codefy_engine.nodes.cached import cached_registry
+from codefy_engine.nodes.registry import Registry
 from codefy_protocol.machine.identity import machine_id
 
 API_ROUTES: tuple[ApiRoute, ...] = (
@@ -87,7 +88,7 @@ async def running_services(settings: Settings, registry: Registry | None = None)
     """Storage, runs and workers, from started to ended in an orderly way."""
     machine = await asyncio.to_thread(machine_id)
     if registry is None:
-        registry = await asyncio.to_thread(load_registry, None, settings.nodes_dir)
+        registry = await asyncio.to_thread(cached_registry, settings.catalog_file, settings.nodes_dir)
     database = await Database.open(settings.database_path)
     try:
         service = RunService(settings, database, registry=registry)

@@ -25,6 +25,7 @@ from codefy_control_plane.api.context import Context
 from codefy_control_plane.app import create_app, running_services
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import is_disk_full
+from codefy_control_plane.warmup import Activity
 from codefy_engine.nodes.registry import Registry
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what a bind to all addresses is reached by
@@ -59,6 +60,8 @@ class Server:
         """Such as ``http://127.0.0.1:8000``, known once entered."""
         self.token = ""
         self.context: Context
+        self.activity = Activity()
+        """When the last request came."""
         self._stack = AsyncExitStack()
         self._stop = asyncio.Event()
         self._listening = asyncio.Event()
@@ -108,7 +111,12 @@ class Server:
         hypercorn_limits.apply()
         config = _hypercorn_config(settings, listener)
         self._serving = asyncio.create_task(
-            serve(cast("ASGIFramework", app), config, shutdown_trigger=self._until_stopped, mode="asgi")
+            serve(
+                cast("ASGIFramework", self.activity.watched(app)),
+                config,
+                shutdown_trigger=self._until_stopped,
+                mode="asgi",
+            )
         )
         self._stack.push_async_callback(self._stop_serving)
         listening = asyncio.create_task(self._listening.wait())

@@ -63,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     resume_grace_s: float = 86_400.0
     """D-3: how long a run waits for its disconnected worker."""
     hello_timeout_s: float = 10.0
+    preload: bool = True
+    """Whether ``codefy serve`` imports the nodes and torch when it is ready."""
     warnings: tuple[Reason, ...] = ()
     """What was ignored while reading the environment."""
 
@@ -87,6 +89,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def nodes_dir(self) -> Path:
         """Node types as single files, added to those of installed packages."""
         return self.data_dir / "nodes"
+
+    @property
+    def catalog_file(self) -> Path:
+        """The catalog of node types, for the next start."""
+        return self.data_dir / "catalog.json"
 
     @property
     def files_dir(self) -> Path:
@@ -151,6 +158,10 @@ def _one_of(*choices: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _switch(text: str) -> bool:
+    return _one_of("on", "off")(text) == "on"
 
 
 def _path(text: str) -> Path:
@@ -275,6 +286,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Seconds that an agent has to introduce itself.",
         _seconds,
         "10",
+    ),
+    _setting(
+        "preload",
+        "PRELOAD",
+        "Import torch when the server is ready and idle, so that the first run in it does not wait: on or off. "
+        "A server whose runs all go to workers saves memory with off.",
+        _switch,
+        "on",
     ),
 )
 

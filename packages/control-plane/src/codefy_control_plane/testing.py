@@ -128,7 +128,8 @@ class ControlPlane:
             "--no-open",
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, **self._environment, "PYTHONUNBUFFERED": "1"},
+            # Most scripts have no run in the server itself, or a short life: torch would cost them more than it gives.
+            env={"CODEFY_PRELOAD": "off", **os.environ, **self._environment, "PYTHONUNBUFFERED": "1"},
         )
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read(self._process, ready))

@@ -21,11 +21,11 @@ def _failure(entry: Any) -> dict[str, str]:
 
 async def list_nodes(context: Context) -> NodeList:
     """Every node type that is installed, and what could not be loaded."""
-    registry = context.registry
+    catalog = context.registry.catalog()
     return NodeList(
-        catalog_hash=registry.catalog_hash,
-        nodes=registry.definitions(),
-        failures=[_failure(failure) for failure in registry.failures],
+        catalog_hash=catalog.catalog_hash,
+        nodes=catalog.definitions,
+        failures=[_failure(failure) for failure in catalog.failures],
     )
 
 
@@ -42,9 +42,9 @@ async def reload_nodes(context: Context) -> NodeList:
 async def show_node(context: Context, type: str) -> NodeDefinition:
     """One node type."""
     registry = context.registry
-    found = registry.find(type)
+    found = registry.definition(type)
     if found is None:
         close = registry.suggest(type)
         suggestion = f" Did you mean {close}?" if close else ""
         raise api_error(404, reasons.NODE_TYPE_NOT_FOUND, type=type, suggestion=suggestion)
-    return found.spec.definition
+    return found

@@ -18,6 +18,7 @@ from codefy_control_plane.settings import SETTINGS, BadSetting, Settings, load_s
 
 if TYPE_CHECKING:
     from codefy_control_plane.server import Server
+    from codefy_control_plane.warmup import WarmUp
 
 OPEN_PAGE = "open.html"
 
@@ -71,11 +72,19 @@ def serve(
         click.echo(f"Warning: {warning.message}", err=True)
     if open_browser is None:
         open_browser = on_a_desktop()
-    raise SystemExit(asyncio.run(_serve(settings, open_browser=open_browser)))
+    warm_ups: list[WarmUp] = []
+    code = asyncio.run(_serve(settings, open_browser=open_browser, warm_ups=warm_ups))
+    if any(warm_up.importing for warm_up in warm_ups):
+        # All is stored and closed. Nobody waits for libraries that nobody will use.
+        sys.stdout.flush()
+        logging.shutdown()
+        os._exit(code)
+    raise SystemExit(code)
 
 
-async def _serve(settings: Settings, *, open_browser: bool) -> int:
+async def _serve(settings: Settings, *, open_browser: bool, warm_ups: list[WarmUp]) -> int:
     from codefy_control_plane.server import CannotServe, Server
+    from codefy_control_plane.warmup import WarmUp
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -97,15 +106,17 @@ async def _serve(settings: Settings, *, open_browser: bool) -> int:
             click.echo(f"Open {server.link}")
             click.echo(f"Data is in {settings.data_dir}")
             sys.stdout.flush()
+            if settings.preload:
+                warm_ups.append(WarmUp(server.context.registry, server.activity))
             if open_browser:
                 page = settings.data_dir / OPEN_PAGE
                 await asyncio.to_thread(open_in_browser, page, server.link)
                 try:
-                    await _until_stopped(server, stop)
+                    await _until_stopped(server, stop, warm_ups)
                 finally:
                     page.unlink(missing_ok=True)
             else:
-                await _until_stopped(server, stop)
+                await _until_stopped(server, stop, warm_ups)
     except CannotServe as error:
         click.echo(f"Error: {error}", err=True)
         return 1
@@ -113,17 +124,18 @@ async def _serve(settings: Settings, *, open_browser: bool) -> int:
     return 0
 
 
-async def _until_stopped(server: Server, stop: asyncio.Event) -> None:
+async def _until_stopped(server: Server, stop: asyncio.Event, warm_ups: list[WarmUp]) -> None:
     stopping = asyncio.create_task(stop.wait())
     failing = asyncio.create_task(server.wait_failed())
+    warming = [asyncio.create_task(warm_up.run()) for warm_up in warm_ups]
     try:
         await asyncio.wait((stopping, failing), return_when=asyncio.FIRST_COMPLETED)
         if failing.done():
             failing.result()
     finally:
-        for task in (stopping, failing):
+        for task in (stopping, failing, *warming):
             task.cancel()
-        await asyncio.gather(stopping, failing, return_exceptions=True)
+        await asyncio.gather(stopping, failing, *warming, return_exceptions=True)
 
 
 def on_a_desktop() -> bool:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import sqlite_utils
-from sqlite_utils.migrations import Migrations
+if TYPE_CHECKING:
+    import sqlite_utils
 
-migrations = Migrations("codefy")
+    Migration = Callable[[sqlite_utils.Database], None]
+
+SET = "codefy"
+_migrations: dict[str, Migration] = {}
+"""By name, oldest first."""
+
+
+def migration(function: Migration) -> Migration:
+    """Take the function, by its name, as the newest migration."""
+    _migrations[function.__name__] = function
+    return function
 
 
 def migrate(path: Path) -> None:
@@ -16,12 +28,31 @@ def migrate(path: Path) -> None:
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA journal_mode=WAL")
-        migrations.apply(sqlite_utils.Database(connection))
+        if not _migrations.keys() <= _applied(connection):
+            _apply(connection)
     finally:
         connection.close()
 
 
-@migrations()
+def _applied(connection: sqlite3.Connection) -> set[str]:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone() is None:
+        return set()
+    rows = connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = ?", (SET,))
+    return {name for (name,) in rows}
+
+
+def _apply(connection: sqlite3.Connection) -> None:
+    # Imported only when there is something to do: it brings numpy along where that is installed.
+    import sqlite_utils
+    from sqlite_utils.migrations import Migrations
+
+    migrations = Migrations(SET)
+    for name, function in _migrations.items():
+        migrations(name=name)(function)
+    migrations.apply(sqlite_utils.Database(connection))
+
+
+@migration
 def m2026_12_01_runs(db: sqlite_utils.Database) -> None:
     """Runs, their graphs and attempts, and what an attempt records.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
 
 from codefy_engine import __version__
+from codefy_engine.execution.preload import loaded_torch
 
 PACKAGES = (
     "codefy-engine",
@@ -59,7 +59,7 @@ def environment_fingerprint(*, load_torch: bool = True) -> Fingerprint:
             packages[name] = version(name)
         except PackageNotFoundError:
             continue
-    torch: Any = sys.modules.get("torch")
+    torch: Any = loaded_torch()
     if torch is None and load_torch:
         import torch as loaded
 
