@@ -23,7 +23,6 @@ from codefy_engine.nodes.builtin import (
     data_synthetic,
     data_transforms,
 )
-from codefy_engine.nodes.registry import node_classes
 from codefy_engine.training import hubs, sklearn_data
 from codefy_engine.training.data import Batches, Batching, TensorDataset
 
@@ -64,14 +63,6 @@ def toy(count: int = 12) -> TensorDataset:
         targets=torch.arange(count) % 3,
         class_names=("a", "b", "c"),
     )
-
-
-def test_all_data_nodes_are_tried_here_or_in_the_tests_of_training() -> None:
-    source = Path(__file__).read_text()
-    for module in (data, data_files, data_hubs, data_synthetic, data_transforms):
-        for cls in node_classes(module):
-            name = cls.spec.definition.type
-            assert name in source or name in ("DataLoader", "TrainTestSplit", "SklearnDataset"), name
 
 
 def test_linnerud_has_three_numbers_as_targets() -> None:

@@ -16,7 +16,6 @@ from torch import nn
 
 from codefy_engine.nodes.base import NodeError, RunStopped
 from codefy_engine.nodes.builtin import data_files, files
-from codefy_engine.nodes.registry import node_classes
 from codefy_engine.training.data import TensorDataset
 from codefy_engine.training.sklearn_data import load_sklearn
 
@@ -68,12 +67,6 @@ def make_small() -> Any:
     net.add("ModuleOutput", "o", x=net.add("Linear", "l", x=net.add("ModuleInput", "i"), out_features=3))
     plan = plan_subgraph(graph.build(), "net", default_registry())
     return lambda seed: GraphModule("net", plan, seed=seed)
-
-
-def test_every_file_node_is_tried() -> None:
-    source = Path(__file__).read_text()
-    for cls in node_classes(files):
-        assert cls.spec.definition.type in source
 
 
 @pytest.mark.parametrize("name", ["m.safetensors", "deep/m.pt"])
@@ -140,8 +133,9 @@ def test_a_tensor_keeps_type_and_numbers(ctx: Ctx) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_an_onnx_file_holds_the_model(ctx: Ctx) -> None:
-    onnx = pytest.importorskip("onnx")
-    pytest.importorskip("onnxscript")
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
     data = TensorDataset(inputs=torch.randn(5, 4), targets=torch.zeros(5, 1))
     path = run(files.ExportOnnx, None, ctx, model=model, data=data)
@@ -151,8 +145,6 @@ def test_an_onnx_file_holds_the_model(ctx: Ctx) -> None:
         ("x", 4)
     ]
     assert loaded.graph.input[0].type.tensor_type.shape.dim[0].dim_param
-    from onnx.reference import ReferenceEvaluator
-
     (result,) = ReferenceEvaluator(loaded).run(None, {"x": data.inputs.numpy()})
     assert np.allclose(result, model(data.inputs).detach().numpy(), atol=1e-5)
     assert [item.name for item in Path(path).parent.iterdir()] == ["model.onnx"]

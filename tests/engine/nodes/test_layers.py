@@ -109,22 +109,6 @@ def test_a_layer_computes_what_torch_s_does(
     assert torch.equal(built(x), wanted(x))
 
 
-def test_every_layer_type_is_covered() -> None:
-    layers = {d.type for d in default_registry().definitions() if d.layer and d.category == "layers"}
-    # Dropout is random: tests/engine/training/test_seeding.py. Add and Concat: test_module.py.
-    elsewhere = {"Dropout", "Add", "Concat"}
-    # tests/engine/nodes/test_layers_more.py
-    elsewhere |= {"Bilinear", "Embedding", "Multiply", "Permute", "SelectStep", "MeanOver", "Pad"}
-    elsewhere |= {"Dropout1d", "Dropout2d", "GaussianNoise", "GaussianSample"}
-    # tests/engine/nodes/test_sequence_layers.py
-    elsewhere |= {"RNN", "LSTM", "GRU", "MultiheadAttention", "MixtureOfExperts"}
-    elsewhere |= {"TransformerEncoder", "TransformerEncoderLayer"}
-    elsewhere |= {"TransformerDecoder", "TransformerDecoderLayer"}
-    elsewhere |= {"SinusoidalPositions", "LearnedPositions", "TimestepEmbedding"}
-    elsewhere |= {"ClassToken", "PatchEmbedding"}
-    assert {type for type, *_ in CASES} | elsewhere == layers
-
-
 @pytest.mark.parametrize(
     ("type", "params", "shape", "words"),
     [

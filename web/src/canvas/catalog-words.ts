@@ -467,7 +467,8 @@ export const catalogWords: Readonly<Record<string, string>> = {
   "The first ones only. Empty: all.": "只取前幾個。留空：全部。",
   "Take out a dimension of size 1: with dimension 1, `[n, 1, k] → [n, k]`.":
     "移除大小為 1 的維度：維度 1 時 `[n, 1, k] → [n, k]`。",
-  "Multiply tensors and sum, as an equation of letters says.": "依字母方程式將張量相乘並求和。",
+  "Multiply tensors and sum, as an equation of letters says: `[i, j], [j, k] → [i, k]` for `ij,jk->ik`.":
+    "依字母方程式將張量相乘並求和：`ij,jk->ik` 時為 `[i, j], [j, k] → [i, k]`。",
   "How many tensors.": "張量的數量。",
   Equation: "方程式",
   "Letters of every tensor, then those of the result.": "各張量的字母，然後是結果的字母。",
@@ -478,8 +479,8 @@ export const catalogWords: Readonly<Record<string, string>> = {
   Stop: "結束",
   "The last number.": "最後一個數。",
   "How many.": "多少個。",
-  "A tensor with the same number everywhere, such as zeros or ones.":
-    "處處為同一數字的張量，例如全零或全一。",
+  "A tensor `[*shape]` with the same number everywhere, such as zeros or ones.":
+    "處處為同一數字的張量 `[*shape]`，例如全零或全一。",
   "Its sizes.": "各維度的大小。",
   "What it is filled with.": "填入的數字。",
   "Reverse the order along a dimension. The shape stays.": "沿一個維度反轉順序。形狀不變。",
@@ -527,14 +528,15 @@ export const catalogWords: Readonly<Record<string, string>> = {
     "沿一個維度最大（或最小）數所在的位置：int64，不含該維度。",
   Smallest: "取最小",
   "Look for the smallest instead.": "改找最小的數。",
-  "Draw a tensor of random numbers; the run's seed decides them.": "抽取隨機數的張量，由執行的種子決定。",
+  "Draw a tensor `[*shape]` of random numbers; the run's seed decides them.":
+    "抽取隨機數的張量 `[*shape]`，由執行的種子決定。",
   Distribution: "分布",
   "How the numbers are spread.": "數字如何分布。",
   Normal: "常態",
   Uniform: "均勻",
   "Whole numbers": "整數",
   Mean: "平均",
-  "Mean.": "平均值。",
+  "What they lie around.": "數值分布的中心。",
   "Standard deviation.": "標準差的大小。",
   "The smallest number.": "最小的數。",
   "All are below this.": "所有數都小於此值。",
@@ -564,7 +566,7 @@ export const catalogWords: Readonly<Record<string, string>> = {
     "沿一個維度，每處為至此所有數的總和。形狀不變。",
   "`scale · x + shift` for every number. The shape stays.": "對每個數計算 `scale · x + shift`。形狀不變。",
   Scale: "縮放",
-  "Factor.": "係數。",
+  "What to multiply by.": "要乘上的數。",
   Shift: "平移",
   "Added after it.": "之後加上的數。",
   "Take a stretch of a dimension: from *start* to before *stop*, every *step*-th.":
@@ -594,8 +596,8 @@ export const catalogWords: Readonly<Record<string, string>> = {
   "One of them, counted with the batch as 0.": "其中之一，以批次為 0 起算。",
   Second: "第二",
   "The other, counted with the batch as 0.": "另一個，以批次為 0 起算。",
-  "Take numbers from A where the condition holds, from B elsewhere; all three broadcast.":
-    "條件成立處取 A，其餘取 B，三者皆可廣播。",
+  "Take numbers from A where the condition holds, from B elsewhere.":
+    "條件成立處取 A，其餘取 B。",
   "Number the characters that occur in a text.": "為文字中出現的字元編號。",
   "Turn the numbers of a tokenizer back into text: int64 `[tokens]` → a text.":
     "將分詞器的編號轉回文字：int64 `[tokens]` → 文字。",
@@ -916,6 +918,7 @@ export const catalogWords: Readonly<Record<string, string>> = {
   Text: "文字",
   "Yes or no": "是或否",
   "The value.": "值。",
+  "The value: any number.": "值：任意數字。",
   "Give a whole number.": "給出整數。",
   Yes: "是",
   "Compute a formula of its inputs, such as `a * 2 + sqrt(b)`.": "計算輸入的公式，例如 `a * 2 + sqrt(b)`。",

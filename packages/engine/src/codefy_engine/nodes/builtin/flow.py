@@ -186,6 +186,7 @@ class MapPreset(Node):
     def run(self, ctx: NodeContext) -> Any:
         items = _items(self.items)
         results: list[Any] = []
+        trace = ctx.trace("items")
         for index, item in enumerate(items):
             ctx.check_stop()
             inputs: dict[str, Any] = {}
@@ -199,11 +200,13 @@ class MapPreset(Node):
                     f"the preset {self.preset!r} has no output {self.result!r}; it has {', '.join(found) or 'none'}"
                 )
             results.append(found[self.result])
+            if trace is not None and trace.wanted(index + 1, end=index + 1 == len(items)):
+                trace.add(index + 1, _tensors_of(self.result, found[self.result]))
             ctx.progress(current=index + 1, total=len(items), unit="items")
         return results
 
 
-@node(type="ReduceList", title="Reduce", category="flow", icon="sigma")
+@node(type="ReduceList", title="Reduce list", category="flow", icon="sigma")
 class ReduceList(Node):
     """Make one value of a list of numbers, tensors or metrics.
 
@@ -241,6 +244,20 @@ class ReduceList(Node):
         if self.how == "last":
             return items[-1]
         return _reduced(items, self.how)
+
+
+def _tensors_of(name: str, value: Any) -> dict[str, Any]:
+    """What of a result has statistics: a tensor, a number, or the numbers of metrics, by name."""
+    import torch
+
+    entries = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {name: value}
+    found: dict[str, Any] = {}
+    for key, entry in entries.items():
+        if isinstance(entry, torch.Tensor) and not entry.is_complex():
+            found[str(key)] = entry
+        elif isinstance(entry, int | float):
+            found[str(key)] = torch.tensor(float(entry))
+    return found
 
 
 def _items(value: Any) -> Sequence[Any]:

@@ -231,7 +231,7 @@ class PReLU(Layer):
 class GLU(Layer):
     """Let one half of the values open or close the other: `a · sigmoid(b)`. The dimension is halved.
 
-    `a` is the first half along the dimension, `b` the second; its size is even.
+    `… x 2m → … x m`: `a` is the first half along the dimension, `b` the second; its size is even.
     """
 
     dimension: int = param(-1, ge=-8, le=8, doc="Counted with the batch as 0; -1 is the last one.")

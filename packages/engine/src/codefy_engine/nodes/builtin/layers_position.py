@@ -43,7 +43,8 @@ class LearnedPositions(Layer):
 class TimestepEmbedding(JoiningLayer):
     """Turn the number of a time step into a vector of waves, for a network that removes noise.
 
-    A single number → `width`: `sin(t · w_i)` at `2i`, `cos(t · w_i)` at `2i + 1` with `w_i = period^(-2i / width)`.
+    `[n] → [n, width]`, from a single number per sample: `sin(t · w_i)` at `2i`, `cos(t · w_i)` at `2i + 1` with
+    `w_i = period^(-2i / width)`.
     """
 
     x: Tensor = input("tensor", doc="The step of every sample: a single number.")

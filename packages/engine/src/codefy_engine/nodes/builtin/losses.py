@@ -260,7 +260,7 @@ class TripletLoss(_Loss):
 class ComputeLoss(Node):
     """Apply a loss to tensors at hand, outside a training.
 
-    Outputs and targets as the loss takes them; gives one number.
+    Outputs `[n, …]` and targets `[n, …]` as the loss takes them; gives one number.
     """
 
     loss: nn.Module = input("loss", doc="The loss.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @node(type="RandomTensor", title="Random tensor", category="tensor", icon="dices")
 class RandomTensor(Node):
-    """Draw a tensor of random numbers; the run's seed decides them.
+    """Draw a tensor `[*shape]` of random numbers; the run's seed decides them.
 
     *Normal* has the given mean and deviation, *uniform* lies from *low* to below *high*, *integers* are int64 from
     *low* to below *high*. Two nodes draw different numbers.
@@ -25,7 +25,9 @@ class RandomTensor(Node):
         choices=[("normal", "Normal"), ("uniform", "Uniform"), ("integers", "Whole numbers")],
         doc="How the numbers are spread.",
     )
-    mean: float = param(0.0, ge=-1e9, le=1e9, doc="Mean.", visible_if={"distribution": ["normal"]})
+    mean: float = param(
+        0.0, ge=-1e9, le=1e9, doc="What they lie around.", visible_if={"distribution": ["normal"]}
+    )
     deviation: float = param(
         1.0, ge=0, le=1e9, doc="Standard deviation.", visible_if={"distribution": ["normal"]}
     )
@@ -61,11 +63,11 @@ class RandomTensor(Node):
 
 @node(type="FilledTensor", title="Filled tensor", category="tensor", icon="square")
 class FilledTensor(Node):
-    """A tensor with the same number everywhere, such as zeros or ones."""
+    """A tensor `[*shape]` with the same number everywhere, such as zeros or ones."""
 
     shape: list[int] = param([8, 4], ge=0, le=10**9, doc="Its sizes.")
     number: float = param(0.0, ge=-1e30, le=1e30, doc="What it is filled with.")
-    y: Tensor = output("tensor", doc="float32.")
+    y: Tensor = output("tensor", doc="The tensor: float32.")
 
     def run(self, ctx: NodeContext) -> Any:
         import torch

@@ -76,7 +76,7 @@ class ScaleShift(TensorOperation):
     """
 
     x: Tensor = input("tensor", doc="Any shape.")
-    scale: float = param(1.0, ge=-1e30, le=1e30, doc="Factor.")
+    scale: float = param(1.0, ge=-1e30, le=1e30, doc="What to multiply by.")
     shift: float = param(0.0, ge=-1e30, le=1e30, doc="Added after it.")
 
     def compute(self, *values: Any) -> Any:
@@ -115,7 +115,7 @@ class MatMul(TensorOperation):
 
 @node(type="Einsum", title="Einsum", category="tensor", icon="sigma")
 class Einsum(TensorOperation):
-    """Multiply tensors and sum, as an equation of letters says.
+    """Multiply tensors and sum, as an equation of letters says: `[i, j], [j, k] → [i, k]` for `ij,jk->ik`.
 
     `ij,jk->ik` is a matrix product, `bij->bji` swaps dimensions, `bi,bi->b` is a scalar product per sample. A letter
     stands for a dimension; those that are missing after `->` are summed over.
@@ -191,7 +191,10 @@ class Compare(TensorOperation):
 
 @node(type="Where", title="Where", category="tensor", icon="split")
 class Where(TensorOperation):
-    """Take numbers from A where the condition holds, from B elsewhere; all three broadcast."""
+    """Take numbers from A where the condition holds, from B elsewhere.
+
+    All three broadcast, as in torch: `[n, 1], [n, m], [m] → [n, m]`.
+    """
 
     condition: Tensor = input("tensor", doc="True or false, such as from **Compare**; numbers hold unless 0.")
     a: Tensor = input("tensor", label="A", doc="Taken where it holds.")
