@@ -29,6 +29,8 @@ class Quiet:
 
     def progress(self, **fields: Any) -> None: ...
 
+    def trace(self, kind: str) -> None: ...
+
     def check_stop(self) -> None:
         if self.stop:
             raise RunStopped
@@ -135,7 +137,7 @@ def test_ddpm_is_the_algorithm_of_the_paper() -> None:
 
     made = draw_samples(
         guess, schedule, start, steps=6, eta=1.0, clip=None,
-        generator=torch.Generator().manual_seed(0), check=lambda index: None,
+        generator=torch.Generator().manual_seed(0), check=lambda index, x: None,
     )  # fmt: skip
     # Algorithm 2 of Ho et al. with the posterior variance.
     generator = torch.Generator().manual_seed(0)
@@ -161,7 +163,7 @@ def test_ddim_with_the_true_noise_gives_the_picture_back() -> None:
 
     visited: list[int] = []
     made = draw_samples(
-        guess, schedule, torch.randn(3, 4), steps=5, eta=0.0, clip=1.0, generator=None, check=visited.append
+        guess, schedule, torch.randn(3, 4), steps=5, eta=0.0, clip=1.0, generator=None, check=lambda index, x: visited.append(index),
     )
     assert torch.allclose(made, picture, atol=1e-4)
     assert visited == [0, 1, 2, 3, 4]

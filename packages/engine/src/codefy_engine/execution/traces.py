@@ -26,7 +26,7 @@ BINS = 16
 _EVERY = 1 << 22
 """A histogram of more numbers than this is one of some of them."""
 _TAIL = 4
-"""The newest kept step is at most this part of the distance between two others away from the end."""
+"""A pause is told when it is farther than this part of the usual distance from the step that was told last."""
 
 
 class TensorFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,12 +107,12 @@ class StepTrace:
         self._left_out = 0
         self._sizes: dict[int, int] = {}
 
-    def wanted(self, step: int, *, end: bool = False) -> bool:
-        """Whether ``step`` is to be told; ``end`` for one that may be the last."""
-        if self._first is None or (step - self._first) % self._stride == 0:
+    def wanted(self, step: int, *, end: bool = False, pause: bool = False) -> bool:
+        """Whether ``step`` is to be told; ``end`` for the last one, ``pause`` for one that it may end with."""
+        if end or self._first is None or (step - self._first) % self._stride == 0:
             return True
         newest = self._tail or (self._steps[-1] if self._steps else None)
-        return end and (newest is None or step - newest.step >= max(1, self._stride // _TAIL))
+        return pause and (newest is None or step - newest.step >= max(1, self._stride // _TAIL))
 
     def add(
         self,

@@ -142,20 +142,20 @@ def draw_samples(
     eta: float,
     clip: float | None,
     generator: torch.Generator | None,
-    check: Callable[[int], None],
+    check: Callable[[int, Tensor], None],
 ) -> Tensor:
     """Pictures ``[n, …]`` out of the noise ``start`` ``[n, …]``.
 
     Each step guesses the picture, ``x0 = (x - sqrt(1 - ᾱ) ε) / sqrt(ᾱ)``, and goes to the noise level of the next:
     ``sqrt(ᾱ') x0 + sqrt(1 - ᾱ' - σ²) ε + σ z`` with ``σ² = eta² (1 - ᾱ') / (1 - ᾱ) (1 - ᾱ / ᾱ')`` (Song et al.,
     equation 12). ``eta`` 0 is DDIM, 1 over all steps is DDPM. ``clip`` bounds the guessed picture. ``check`` is
-    called before each step with its number, and may raise.
+    called before each step with its number and the pictures so far, and may raise.
     """
     signal = schedule.signal
     visited = steps_to_visit(schedule.steps, steps)
     x = start
     for index, step in enumerate(visited):
-        check(index)
+        check(index, x)
         level = float(signal[step])
         following = float(signal[visited[index + 1]]) if index + 1 < len(visited) else 1.0
         noise = guess(x, torch.full((len(x),), step, dtype=torch.int64, device=x.device))

@@ -36,6 +36,7 @@ from codefy_engine.training.metrics import (
 )
 from codefy_engine.training.schedules import Schedules
 from codefy_engine.training.stepping import LossFunction, Precision, Stepper
+from codefy_engine.training.tracing import ModelTrace
 from codefy_engine.training.usage import memory_mib
 from codefy_engine.training.watching import Watch
 from codefy_protocol.bodies import MetricPoint
@@ -148,6 +149,7 @@ class TrainingLoop:
         checkpoints: keeps checkpoints when ``settings`` asks for them.
         config: plain data that is written into checkpoints.
         schedules: change the optimizer's learning rate.
+        trace: told the steps that it wants to keep; ``None`` works nothing out.
 
     Raises:
         ValueError: settings that cannot be joined.
@@ -167,6 +169,7 @@ class TrainingLoop:
         checkpoints: CheckpointSink | None = None,
         config: dict[str, Any] | None = None,
         schedules: Schedules | None = None,
+        trace: ModelTrace | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.model = model
@@ -180,6 +183,7 @@ class TrainingLoop:
         self.checkpoints = checkpoints
         self.config = config or {}
         self.clock = clock
+        self.trace = trace
         self.result = LoopResult()
         self._buffer = StepBuffer(
             log_every=settings.log_every,
@@ -275,16 +279,22 @@ class TrainingLoop:
         count = answer_counter(self.loss) if self.classification else None
         each, last = buffer.log_norms, len(self.train) - 1
         rate_moves = self._schedules is not None and self._schedules.each_step
+        trace, traced = self.trace, False
         self.model.train()
         for inputs, targets in self.train.epoch(epoch, start=self._batch):
             if stopped():
                 return False
             step_on.measure = each or self._batch == last
             rate = float(groups[0]["lr"]) if rate_moves else None
+            if trace is not None:
+                pause = self._batch == last
+                traced = trace.begin(step + 1, end=pause and epoch + 1 == self.settings.epochs, pause=pause)
             outputs, loss = step_on(self._batch, inputs, targets)
             step += 1
             self.result.step = step
             self._batch += 1
+            if traced and trace is not None:
+                trace.finish(step / (last + 1), gradients=step_on.updated)
             outcome = StepOutcome(step, time.time(), loss.detach(), len(inputs), norm=step_on.norm, lr=rate)
             if count is not None and isinstance(outputs, Tensor):
                 if count is count_correct:

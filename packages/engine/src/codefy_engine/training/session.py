@@ -22,6 +22,7 @@ from codefy_engine.training.module import GraphModule, independent_copy
 from codefy_engine.training.recipes import OptimizerRecipe, check_loss_fits, default_loss
 from codefy_engine.training.schedules import Schedules
 from codefy_engine.training.stepping import Precision, usable_precision
+from codefy_engine.training.tracing import ModelTrace
 from codefy_protocol import reasons
 from codefy_protocol.bodies import MetricPoint
 from codefy_protocol.envelope import json_number
@@ -125,6 +126,8 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         min_delta=request.min_delta,
     )
     files = CheckpointFiles(ctx)
+    told = ctx.trace("training")
+    trace = None if told is None else ModelTrace(told, model)
     loop = TrainingLoop(
         model,
         train,
@@ -137,10 +140,13 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         checkpoints=files.keep,
         config=_config(request, seed),
         schedules=schedules,
+        trace=trace,
     )
     try:
         result = loop.run(resume)
     finally:
+        if trace is not None:
+            trace.close()
         # Also after a stop or an error: what was written can be used.
         files.report()
     ctx.check_stop()

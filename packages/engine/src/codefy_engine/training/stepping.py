@@ -65,6 +65,8 @@ class Stepper:
         """Set before a batch whose gradient norm is wanted although nothing is clipped."""
         self.norm: Tensor | None = None
         """Norm of the last step's gradients, before they were clipped; ``None`` when it was not measured."""
+        self.updated = True
+        """Whether the last batch ended a group, so that the optimizer stepped."""
         self._batches = batches
         self._accumulate = accumulate
         self._clip_norm = clip_norm
@@ -112,7 +114,8 @@ class Stepper:
         if self._scaler is not None:
             part = self._scaler.scale(part)
         part.backward()  # pyright: ignore[reportUnknownMemberType]
-        if place == size - 1:
+        self.updated = place == size - 1
+        if self.updated:
             self._update()
         return outputs, loss
 

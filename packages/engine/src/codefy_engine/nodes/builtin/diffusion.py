@@ -141,9 +141,13 @@ class DiffusionSampler(Node):
         start = torch.empty(self.count, *model.sample_shapes[0], device=device).normal_(generator=generator)
         total = model.schedule.steps if self.method == "ddpm" else min(self.steps, model.schedule.steps)
 
-        def check(index: int) -> None:
+        trace = ctx.trace("sampling")
+
+        def check(index: int, x: Tensor) -> None:
             ctx.check_stop()
             ctx.progress(current=index, total=total, unit="steps")
+            if trace is not None and trace.wanted(index, end=index == total - 1):
+                trace.add(index, {"pictures": x})
 
         return draw_samples(
             model.denoise,
