@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 from websockets.asyncio.client import connect
 
 from codefy_control_plane.server import Server
@@ -156,3 +157,24 @@ async def test_runs_of_the_canvas_keep_their_outputs_until_they_are_deleted(
     assert (await client.delete(f"/api/runs/{run_ids[0]}")).status_code == 204
     assert server.context.service.outputs.list_outputs(run_ids[0]).kept is False
     assert server.context.service.outputs.list_outputs(run_ids[1]).kept is True
+
+
+async def test_steps_and_gradients(server: Server, client: httpx.AsyncClient, looked_at: str) -> None:
+    store = server.context.service.outputs.store
+    trace = store.begin_trace(looked_at, "box/relu", "training")
+    assert trace is not None
+    for step in range(1, 4):
+        trace.add(step, {"fc": torch.full((4,), float(step))}, {"fc.weight": torch.ones(2)}, epoch=step / 2)
+    trace.keep_gradients({"fc.weight": torch.tensor([[1.0, 2.0], [3.0, 4.0]])})
+    (info,) = (await client.get(PATH, params={"run_id": looked_at})).json()["traces"]
+    assert (info["node_id"], info["kept"], info["whole_gradients"]) == ("box/relu", 3, ["fc.weight"])
+    query: dict[str, str | int] = {"node_id": "box/relu", "name": "fc", "first": 2}
+    steps = (await client.get(f"{PATH}/{looked_at}/steps", params=query)).json()["steps"]
+    assert [(item["step"], item["values"]["fc"]["mean"]) for item in steps] == [(2, 2), (3, 3)]
+    assert "gradients" not in steps[0]
+    at = {"node_id": "box/relu", "parameter": "fc.weight"}
+    gradient = (await client.get(f"{PATH}/{looked_at}/gradient", params={**at, "start": "1,0"})).json()
+    assert (gradient["statistics"]["max"], gradient["part"]["values"]) == (4, [[3, 4]])
+    assert await _problem(client, f"/{looked_at}/steps", node_id="say") == (404, "steps_not_kept")
+    at["parameter"] = "fc.bias"
+    assert await _problem(client, f"/{looked_at}/gradient", **at) == (404, "output_not_kept")

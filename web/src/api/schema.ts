@@ -181,12 +181,21 @@ export interface OutputAbout {
   picture: PictureFacts | null;
 }
 
+export interface OutputGradient {
+  run_id: string;
+  node_id: string;
+  parameter: string;
+  statistics: OutputStatistics;
+  part: OutputSlice;
+}
+
 export interface OutputList {
   run_id: string;
   kept: boolean;
   outputs?: CapturedOutput[];
   inputs?: Record<string, Record<string, Source>>;
   origins?: Record<string, Record<string, Source>>;
+  traces?: TraceInfo[];
 }
 
 export interface OutputSlice {
@@ -476,6 +485,43 @@ export interface Target {
   memory_gib?: number | null;
   memory_source?: string | null;
   wait?: boolean;
+}
+
+export interface TensorFacts {
+  count: number;
+  mean: number | string;
+  std: number | string;
+  min: number | string;
+  max: number | string;
+  zero: number | string;
+  norm: number | string;
+  nonfinite?: number;
+  histogram?: number[];
+}
+
+export interface Trace {
+  info: TraceInfo;
+  steps: TraceStep[];
+}
+
+export interface TraceInfo {
+  node_id: string;
+  kind: string;
+  kept: number;
+  first: number | null;
+  last: number | null;
+  values: string[];
+  gradients: string[];
+  whole_gradients: string[];
+  left_out: number;
+  size: number;
+}
+
+export interface TraceStep {
+  step: number;
+  epoch?: number | string | null;
+  values?: Record<string, TensorFacts>;
+  gradients?: Record<string, TensorFacts>;
 }
 
 export interface ValidateGraph {

@@ -44,6 +44,7 @@ export default {
   artifact_gone: "產物 {artifact} 的檔案已不存在。",
   output_not_kept:
     "執行 {run_id} 沒有保留 {node_id} 的輸出「{port}」。伺服器結束前，會保留畫布最近幾次執行，以及要求記錄輸出的佇列執行。",
+  steps_not_kept: "執行 {run_id} 沒有保留 {node_id} 的步驟：它沒有回報，或已讓位給較新的執行。",
   output_no_picture: "{node_id} 的輸出「{port}」不是圖片。",
   outputs_on_worker:
     "只有伺服器能記錄輸出。請拿掉 options.record_outputs，或改排在伺服器而不是 {worker}。",

@@ -69,6 +69,8 @@ API_ROUTES: tuple[ApiRoute, ...] = (
         errors=(404,),
         produces="image/png",
     ),
+    ApiRoute("GET", "/api/execution/outputs/{run_id}/steps", outputs.read_output_steps, errors=(404,)),
+    ApiRoute("GET", "/api/execution/outputs/{run_id}/gradient", outputs.read_output_gradient, errors=(404,)),
     ApiRoute("GET", "/api/workers", workers_api.list_workers),
     ApiRoute("POST", "/api/workers/{worker_id}/drain", workers_api.drain_worker, errors=(404,)),
     ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers_api.undrain_worker, errors=(404,)),

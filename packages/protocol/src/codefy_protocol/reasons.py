@@ -118,6 +118,10 @@ OUTPUT_NOT_KEPT = register(
     "The output {port!r} of {node_id} is not kept for the run {run_id}. Outputs are kept of the last runs of the canvas, "
     "and of queued runs that record them, until the server ends.",
 )
+STEPS_NOT_KEPT = register(
+    "steps_not_kept",
+    "No steps of {node_id} are kept for the run {run_id}: it told none, or they had to make room for newer runs.",
+)
 OUTPUT_NO_PICTURE = register("output_no_picture", "The output {port!r} of {node_id} is no picture.")
 OUTPUTS_ON_WORKER = register(
     "outputs_on_worker",

@@ -10,8 +10,9 @@ from starlette.responses import Response
 
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.problems import api_error
-from codefy_control_plane.api.schemas import OutputAbout, OutputList
+from codefy_control_plane.api.schemas import OutputAbout, OutputGradient, OutputList
 from codefy_engine.execution.outputs import OutputSlice
+from codefy_engine.execution.traces import Trace
 from codefy_protocol import reasons
 
 MAX_DIMENSIONS = 64
@@ -29,6 +30,24 @@ class OutputQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ImageQuery(OutputQuery, kw_only=True, forbid_unknown_fields=True):
     index: str = ""
     """Of the dimensions before a picture's own, separated by commas; zeros where left out."""
+
+
+class StepsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    node_id: str
+    name: str | None = None
+    """Only this layer or parameter."""
+    first: int | None = None
+    """Only steps from this one on."""
+    last: int | None = None
+    """Only steps up to this one."""
+
+
+class GradientQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    node_id: str
+    parameter: str
+    index: str = ""
+    start: str = ""
+    size: str = ""
 
 
 class ValuesQuery(ImageQuery, kw_only=True, forbid_unknown_fields=True):
@@ -75,6 +94,25 @@ async def read_output_image(context: Context, run_id: str, query: ImageQuery) ->
         run_id, query.node_id, query.port, _numbers("index", query.index)
     )
     return Response(png, media_type="image/png", headers={"cache-control": "no-store"})
+
+
+async def read_output_steps(context: Context, run_id: str, query: StepsQuery) -> Trace:
+    """What went on inside a node, step by step: statistics of activations and gradients."""
+    await context.service.get(run_id)
+    return await context.service.outputs.steps(run_id, query.node_id, query.name, query.first, query.last)
+
+
+async def read_output_gradient(context: Context, run_id: str, query: GradientQuery) -> OutputGradient:
+    """The last gradient of a parameter: statistics and a part of it."""
+    await context.service.get(run_id)
+    return await context.service.outputs.gradient(
+        run_id,
+        query.node_id,
+        query.parameter,
+        index=_numbers("index", query.index),
+        start=_numbers("start", query.start),
+        size=_numbers("size", query.size),
+    )
 
 
 def _numbers(name: str, text: str) -> list[int]:

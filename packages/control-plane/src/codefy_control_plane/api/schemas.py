@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from codefy_engine.execution.output_pictures import PictureFacts
-from codefy_engine.execution.outputs import CapturedOutput, OutputStatistics
+from codefy_engine.execution.outputs import CapturedOutput, OutputSlice, OutputStatistics
+from codefy_engine.execution.traces import TraceInfo
 from codefy_engine.graph.plan import Source
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.definition import NodeDefinition
@@ -188,6 +189,8 @@ class OutputList(msgspec.Struct, kw_only=True):
     """By node and port: the output that fed it, kept or not."""
     origins: dict[str, dict[str, Source]] = {}
     """By a preset's node and its output port: the output of a node inside that it stands for."""
+    traces: list[TraceInfo] = []
+    """Nodes that told their steps, such as trainings."""
 
 
 class OutputAbout(msgspec.Struct, kw_only=True):
@@ -197,6 +200,16 @@ class OutputAbout(msgspec.Struct, kw_only=True):
     """``None`` for what has no numbers."""
     picture: PictureFacts | None
     """``None`` for what cannot be drawn."""
+
+
+class OutputGradient(msgspec.Struct, kw_only=True):
+    """The last gradient of a parameter."""
+
+    run_id: str
+    node_id: str
+    parameter: str
+    statistics: OutputStatistics
+    part: OutputSlice
 
 
 class Slots(msgspec.Struct, kw_only=True):

@@ -107,8 +107,7 @@ class RunService:
             overrides=settings.slot_overrides,
         )
         self._scheduler = Scheduler(limits)
-        self._kept_outputs = OutputStore(settings.output_store_max_mb << 20)
-        self.outputs = OutputReader(self._kept_outputs)
+        self.outputs = OutputReader(OutputStore(settings.output_store_max_mb << 20))
         """What runs in the server keep of their outputs."""
         self._runner = AttemptRunner(
             settings,
@@ -116,7 +115,7 @@ class RunService:
             self.feed,
             registry=registry,
             changed=self.runs_changed.notify,
-            outputs=self._kept_outputs,
+            outputs=self.outputs.store,
         )
         self._reader = RunReader(database, self.feed, settings.runs_dir, self._live_view)
         self._output = AttributedOutput()
@@ -388,7 +387,7 @@ class RunService:
             raise run_not_found(run_id)
         if row.status not in ENDED_STATUSES:
             raise Refused(409, reason(reasons.RUN_ACTIVE, run_id=run_id, status=row.status))
-        self._kept_outputs.drop(run_id)
+        self.outputs.store.drop(run_id)
         await delete_run(self._database, run_id, self._reader.run_dir(run_id))
         self.runs_changed.notify()
 
@@ -400,7 +399,7 @@ class RunService:
     async def _prune_now(self) -> None:
         keep = self._settings.retention_keep_last
         try:
-            if await prune(self._database, self._settings.runs_dir, keep, self._kept_outputs.drop):
+            if await prune(self._database, self._settings.runs_dir, keep, self.outputs.store.drop):
                 self.runs_changed.notify()
         except Exception:
             logger.exception("old runs could not be deleted; the next end of a run tries again")
