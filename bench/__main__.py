@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.figures import FIGURES
-from bench.measure import Figure, goals
+from bench.measure import Figure, NotMeasured, goals
 
 COLUMNS = ("figure", "measured", "floor", "ratio", "noise", "goal", "")
 
@@ -47,12 +47,17 @@ def main(check: bool, markdown: bool, names: tuple[str, ...]) -> None:
         if names and name not in names:
             continue
         progress.print(f"measuring {name} …", style="dim")
-        for figure in measure():
+        try:
+            figures = measure()
+        except NotMeasured as error:
+            progress.print(f"{name} left out: {error}", style="yellow")
+            continue
+        for figure in figures:
             goal = bounds[figure.name]
-            held = goal.held(figure.ratio, figure.noise)
+            held = goal.held(figure)
             if not held:
                 missed.append(figure.name)
-            rows.append(row(figure, str(goal), held))
+            rows.append(row(figure, goal.words(figure.unit), held))
     if markdown:
         sys.stdout.write("| " + " | ".join(COLUMNS) + " |\n" + "| --- " * len(COLUMNS) + "|\n")
         for cells in rows:

@@ -1,12 +1,14 @@
 """The figures by group."""
 
-from bench.figures import agent, events, graph, start, training
+from bench.figures import agent, events, graph, lightning, serve, start, training
 from bench.measure import Measure
 
 FIGURES: dict[str, Measure] = {
     "agent": agent.measure,
+    "serve": serve.measure,
     "start": start.measure,
     "events": events.measure,
     "graph": graph.measure,
     "training": training.measure,
+    "lightning": lightning.measure,
 }

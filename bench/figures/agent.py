@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 
-from bench.measure import Figure, process_environment, resident_mib, seconds_of
+from bench.measure import Figure, idle_mib, resident_mib, seconds_of
 from codefy_agent.testing import Agent
 from codefy_control_plane.testing import ControlPlane
 
@@ -23,22 +22,6 @@ def import_time() -> Figure:
     return Figure("agent_import_time", "agent import", f'python -c "{FLOOR}"', "s", rounds)
 
 
-def floor_mib() -> float:
-    """Resident memory of an idle interpreter with the floor's imports."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", FLOOR + "; print(flush=True); input()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=process_environment(),
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    try:
-        return resident_mib(process.pid)
-    finally:
-        process.communicate(b"\n")
-
-
 async def agent_mib() -> list[float]:
     """Resident memory of three agents that are connected and idle."""
     found: list[float] = []
@@ -51,7 +34,7 @@ async def agent_mib() -> list[float]:
 
 
 def measure() -> list[Figure]:
-    memory = [(value, floor_mib()) for value in asyncio.run(agent_mib())]
+    memory = [(value, idle_mib(FLOOR)) for value in asyncio.run(agent_mib())]
     return [
         import_time(),
         Figure(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import dask
 import torch
 
-from bench.measure import Figure, resident_mib
+from bench.measure import Figure, alternate, resident_mib
 from codefy_engine.execution.executor import ExecutionRequest, execute_graph
 from codefy_engine.execution.sinks import RunSinks
 from codefy_engine.execution.state import ExecutionState
@@ -114,24 +115,17 @@ def dask_chain(first: Callable[[], Any], then: Callable[[Any], Any], count: int)
     return run
 
 
-def pairs(value: Callable[[], float], floor: Callable[[], float]) -> list[tuple[float, float]]:
-    """Both in turns, each round in the other order, with the garbage of the round before gone."""
-    found: list[tuple[float, float]] = []
-    for index in range(ROUNDS):
-        gc.collect()
-        if index % 2:
-            first = value()
-            found.append((first, floor()))
-        else:
-            base = floor()
-            found.append((value(), base))
-    return found
+def arithmetic() -> float:
+    """Microseconds an addition of the chain itself."""
+    started = time.perf_counter()
+    x = torch.zeros(64)
+    for _ in range(ADDITIONS - 1):
+        x = x + 1.0
+    return (time.perf_counter() - started) / ADDITIONS * 1e6
 
 
 def growth(recording: Recording) -> list[tuple[float, float]]:
     """Resident memory after many runs of one graph, and after the first tenth of them, in MiB."""
-    import os
-
     graph, state = chain("AddOne", 5), ExecutionState()
     sizes: list[float] = []
     for count in (RUNS // 10, RUNS - RUNS // 10):
@@ -151,20 +145,27 @@ def measure() -> list[Figure]:
         with TemporaryDirectory() as name:
             recording = Recording(Path(name))
             noops, additions = chain("Noop", NOOPS), chain("AddOne", ADDITIONS)
-            kept = ExecutionState()
-            recording.run(noops, kept)
+            kept, kept_tensors = ExecutionState(), ExecutionState()
+            recording.run(noops, kept), recording.run(additions, kept_tensors)
             nothing = dask_chain(lambda: 1, lambda x: 1, NOOPS)
             adding = dask_chain(lambda: torch.zeros(64), lambda x: x + 1.0, ADDITIONS)
-            recording.run(noops), nothing(), recording.run(additions), adding()
-            first = pairs(lambda: recording.run(noops), nothing)
-            reused = pairs(lambda: recording.run(noops, kept), nothing)
-            tensors = pairs(lambda: recording.run(additions), adding)
+            recording.run(noops), nothing(), recording.run(additions), adding(), arithmetic()
+            first = alternate(ROUNDS, lambda: recording.run(noops), nothing)
+            reused = alternate(ROUNDS, lambda: recording.run(noops, kept), nothing)
+            tensors = alternate(ROUNDS, lambda: recording.run(additions), adding)
+            beyond = alternate(
+                ROUNDS, lambda: recording.run(additions) - arithmetic(), lambda: adding() - arithmetic()
+            )
+            again = alternate(ROUNDS, lambda: recording.run(additions, kept_tensors), adding)
             memory = growth(recording)
     finally:
         torch.set_num_threads(threads)
+    unit, floor, running = "µs a node", "dask.get", "dask.get running them"
     return [
-        Figure("graph_noops", "10,000 no-op nodes", "dask.get", "µs a node", first),
-        Figure("graph_reused", "the same, all reused", "dask.get running them", "µs a node", reused),
-        Figure("graph_additions", "2,000 tensor additions", "dask.get", "µs a node", tensors),
+        Figure("graph_noops", "10,000 no-op nodes", floor, unit, first),
+        Figure("graph_reused", "10,000 no-op nodes, all reused", running, unit, reused),
+        Figure("graph_additions", "2,000 tensor additions", floor, unit, tensors),
+        Figure("graph_additions_beyond", "2,000 tensor additions beyond the arithmetic", floor, unit, beyond),
+        Figure("graph_additions_reused", "2,000 tensor additions, all reused", running, unit, again),
         Figure("graph_memory", "memory after 1,000 runs", "after 100", "MiB", memory),
     ]
