@@ -70,6 +70,28 @@ def test_exec_up_to_a_node_with_nodes_from_files_and_a_secret(
     assert "nodes/broken.py could not be loaded" in done.output
 
 
+@pytest.mark.parametrize(
+    ("formula", "last", "code"), [("1 + 1", "execution_complete", 0), ("1 / 0", "execution_error", 1)]
+)
+def test_exec_tells_the_first_and_the_last_event_as_a_server_does(
+    invoke: Any, tmp_path: Path, formula: str, last: str, code: int
+) -> None:
+    done = invoke(
+        "exec", write(tmp_path / "g.json", item("it", "Expression", names="", formula=formula)), "--json"
+    )
+    assert done.exit_code == code, done.output
+    told = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
+    assert [line["type"] for line in told] == [
+        "execution_start",
+        "node_status",
+        "node_status",
+        last,
+        "result",
+    ]
+    assert told[0]["payload"]["node_count"] == 1
+    assert (told[-2]["payload"].get("error") or {}).get("node_id") == (None if code == 0 else "it")
+
+
 def test_script_writes_what_runs(invoke: Any, tmp_path: Path) -> None:
     file = write(tmp_path / "g.json", item("data", "SklearnDataset", name="iris"))
     printed = invoke("script", file)

@@ -240,6 +240,7 @@ def _execute(
     secrets: dict[str, str],
 ) -> tuple[ExecutionOutcome, dict[str, float | str]]:
     # Imported here: it needs no torch, but `graph validate` needs none of it.
+    from codefy_control_plane.runs.terminal import run_end, start_event
     from codefy_engine.execution.executor import ExecutionRequest, execute_graph
     from codefy_engine.execution.sinks import RunSinks
 
@@ -293,8 +294,18 @@ def _execute(
     outcomes: list[ExecutionOutcome] = []
 
     def work() -> None:
+        # The first and the last event, as a server tells them (V-5): who reads both need not tell them apart.
+        started = time.time()
+        event(
+            *start_event(
+                started, name=document.name, device=device, document=document, worker_id=None, attempt=1
+            )
+        )
         try:
-            outcomes.append(execute_graph(request))
+            outcome = execute_graph(request)
+            ended = time.time()
+            event(*run_end(outcome.status, ended, duration_s=ended - started, error=outcome.error).event)
+            outcomes.append(outcome)
         finally:
             messages.put(None)
 
