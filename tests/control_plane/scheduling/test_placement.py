@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from codefy_control_plane.scheduling.limits import Limits
@@ -188,3 +189,49 @@ def test_limits_of_slots() -> None:
     assert limits.of(("local", "cuda:0")) == 3
     assert limits.of(("local", "cuda:1")) == 1
     assert limits.of(("box", "cuda:0")) == 1
+
+
+def files(device: str, to: str, file_types: str = "F", **more: object) -> QueuedRun:
+    """A run whose types are A and those of files that travel with it."""
+    run = wants(device, to)
+    return msgspec.structs.replace(
+        run, node_types=run.node_types | frozenset(file_types), file_types=frozenset(file_types), **more
+    )
+
+
+TAKES_FILES = {"capabilities": frozenset(("node_sources",))}
+
+
+def test_types_that_travel_are_not_missed() -> None:
+    box = worker("box", **TAKES_FILES)
+    assert where(placed(files("cpu", "box"), (), box)) == ("box", "cpu")
+    assert where(placed(files("cpu", "any"), (CPU,), box)) == ("box", "cpu")
+    unread = worker("box", node_types=None, **TAKES_FILES)
+    assert where(placed(files("cpu", "box"), (), unread)) == ("box", "cpu")
+    assert never(files("cpu", "box"), (), {"box": box}) is None
+
+
+def test_a_worker_that_takes_no_files_gets_no_run_that_needs_them() -> None:
+    box = worker("box", capabilities=frozenset(("ack",)))
+    answer = placed(files("cpu", "box"), (), box)
+    assert isinstance(answer, Wait)
+    assert answer.reason is not None
+    assert answer.reason.code == "node_files_not_taken"
+    assert "box does not take node files, and the graph needs F" in answer.reason.message
+    assert never(files("cpu", "box"), (), {"box": box}) == answer.reason
+    assert where(placed(files("cpu", "any"), (CPU,), box)) == ("local", "cpu")
+    # Once it is updated it may take them.
+    assert never(files("cpu", "box"), (), {"box": worker("box", outdated=True)}) is None
+
+
+def test_a_type_of_a_package_that_a_named_worker_lacks_is_refused_with_what_to_install() -> None:
+    box = worker("box", **TAKES_FILES)
+    run = files("cpu", "box", packages={"Blur": "codefy-blur"})
+    run = msgspec.structs.replace(run, node_types=run.node_types | {"Blur"})
+    why = never(run, (), {"box": box})
+    assert why is not None
+    assert (why.code, why.params["types"]) == ("worker_lacks_types", "Blur")
+    assert "codefy-agent engine install --with codefy-blur" in why.message
+    assert placed(run, (), box) == Wait(reason=why)
+    # Nobody knows yet what this one has.
+    assert never(run, (), {"box": worker("box", node_types=None, **TAKES_FILES)}) is None

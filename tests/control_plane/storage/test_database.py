@@ -154,9 +154,9 @@ def test_migrations_apply_once(tmp_path: Path) -> None:
     migrate(tmp_path / "codefy.db")
     connection = sqlite3.connect(tmp_path / "codefy.db")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    applied = connection.execute("SELECT count(*) FROM _sqlite_migrations").fetchone()[0]
+    applied = [row[0] for row in connection.execute("SELECT name FROM _sqlite_migrations ORDER BY id")]
     connection.close()
-    assert applied == 1
+    assert applied == ["m2026_12_01_runs", "m2026_12_01_node_sources"]
     assert tables >= {
         "exec_runs",
         "exec_run_attempts",
@@ -164,4 +164,6 @@ def test_migrations_apply_once(tmp_path: Path) -> None:
         "exec_run_metrics",
         "exec_run_artifacts",
         "exec_graphs",
+        "exec_node_sources",
+        "exec_run_node_sources",
     }

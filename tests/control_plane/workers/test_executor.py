@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from codefy_control_plane.workers.decisions import (
 from codefy_control_plane.workers.executor import WorkerExecutor
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 from codefy_engine.execution.sinks import RunSinks
-from codefy_engine.graph.document import parse_graph
+from codefy_engine.graph.document import canonical_bytes, graph_hash, parse_graph
 from codefy_protocol.bodies import ConsoleBody, PeakMemory, RunError, RunFinishedBody
+from codefy_protocol.capabilities import IMPLEMENTED
+from codefy_protocol.codec import MAX_MESSAGE_BYTES, encode_message
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
     Artifact,
@@ -35,10 +38,12 @@ from codefy_protocol.frames import (
     DeviceIdentity,
     Event,
     Metrics,
+    NodeSource,
     RunFacts,
     RunStarted,
     RunWarning,
 )
+from codefy_protocol.inputs import MAX_NODE_SOURCES, node_source_digest
 from codefy_protocol.names import RunOptions
 from codefy_protocol.reasons import WORKER_GONE, WORKER_RECONNECTED, Reason, reason
 
@@ -88,6 +93,10 @@ class KeptAttempts:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.assigned: Assign | None = None
+        self.can = frozenset(IMPLEMENTED)
+
+    def capabilities(self, worker: str) -> frozenset[str]:
+        return self.can
 
     def place(
         self,
@@ -316,20 +325,76 @@ async def test_cancelling_the_task_leaves_the_run_going(bench: Callable[..., Ben
     assert one.attempts.calls == [("place", "w1", 5, 50.0), ("detach", "w1", KEY)]
 
 
-async def test_a_graph_over_the_size_of_a_message_fails_clearly(bench: Callable[..., Bench]) -> None:
-    nodes = [
-        {
-            "id": f"n{number}",
-            "type": "Print",
-            "position": {"x": 0, "y": 0},
-            "data": {"params": {"text": "x" * 900}},
-        }
-        for number in range(1200)
-    ]
-    one = bench(graph=msgspec.json.encode({"format_version": 1, "nodes": nodes, "edges": []}))
+LARGE = msgspec.json.encode(
+    {
+        "format_version": 1,
+        "nodes": [
+            {
+                "id": f"n{number}",
+                "type": "Print",
+                "position": {"x": 0, "y": 0},
+                "data": {"params": {"text": "x" * 900}},
+            }
+            for number in range(1200)
+        ],
+        "edges": [],
+    }
+)
+
+
+async def test_a_graph_over_the_size_of_a_message_is_fetched_by_its_hash(bench: Callable[..., Bench]) -> None:
+    one = bench(graph=LARGE)
+    assert (await one.run(report())).status == "succeeded"
+    assign = one.attempts.assigned
+    assert assign is not None
+    canonical = canonical_bytes(one.request.graph)
+    assert assign.graph is None
+    assert (assign.graph_hash, assign.graph_size) == (graph_hash(one.request.graph), len(canonical))
+    assert len(encode_message([assign])) < MAX_MESSAGE_BYTES // 8
+
+
+async def test_a_worker_that_fetches_no_graph_gets_no_large_one(bench: Callable[..., Bench]) -> None:
+    one = bench(graph=LARGE)
+    one.attempts.can = frozenset(("ack",))
     outcome = await one.run()
     assert outcome.error is not None
     assert outcome.error.code == "graph_too_large"
     assert one.attempts.calls == []
     one.executor.settled()
     assert one.attempts.calls == []
+    # One that an earlier server gave it is waited for all the same.
+    adopted = bench(3, graph=LARGE)
+    adopted.attempts.can = frozenset()
+    assert (await adopted.run(report())).status == "succeeded"
+
+
+async def test_node_files_go_along_by_hash_to_a_worker_that_takes_them(bench: Callable[..., Bench]) -> None:
+    source = NodeSource(name="filters.py", sha256="a" * 64, size=3)
+    one = bench()
+    one.request = replace(one.request, node_sources=(source,), node_packages={"Blur": "codefy-blur"})
+    await one.run(report())
+    assign = one.attempts.assigned
+    assert assign is not None
+    assert assign.node_sources == (source,)
+    assert assign.node_source_digest == node_source_digest([source])
+    assert assign.node_packages == {"Blur": "codefy-blur"}
+    other = bench()
+    other.request = one.request
+    other.attempts.can = frozenset(("ack", "graph_by_hash"))
+    outcome = await other.run()
+    assert outcome.error is not None
+    assert outcome.error.code == "node_files_not_taken"
+    assert other.attempts.calls == []
+
+
+async def test_the_names_of_many_node_files_leave_room_in_the_message(bench: Callable[..., Bench]) -> None:
+    sources = tuple(
+        NodeSource(name=f"{number:03}{'x' * 240}.py", sha256="a" * 64, size=3)
+        for number in range(MAX_NODE_SOURCES)
+    )
+    nodes = msgspec.json.decode(LARGE)["nodes"][:950]
+    one = bench(graph=msgspec.json.encode({"format_version": 1, "nodes": nodes, "edges": []}))
+    one.request = replace(one.request, node_sources=sources)
+    await one.run(report())
+    assert one.attempts.assigned is not None
+    assert len(encode_message([one.attempts.assigned])) < MAX_MESSAGE_BYTES

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from starlette.routing import Router, WebSocketRoute
+from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp
 
 from codefy_control_plane.access import Access, HostPolicy
@@ -23,6 +23,7 @@ from codefy_control_plane.graphs import GraphStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
+from codefy_control_plane.workers.inputs import INPUT_PATH, WorkerInputs
 from codefy_control_plane.workers.registry import WorkerRegistry
 from codefy_control_plane.workers.socket import WorkerSocket
 from codefy_engine.nodes.cached import cached_registry
@@ -129,6 +130,7 @@ def create_app(context: Context, access: Access, hosts: HostPolicy, web_dist: Pa
             *compile_routes(context, API_ROUTES),
             WebSocketRoute("/ws/execution", ExecutionSocket(context)),
             WebSocketRoute(WORKER_SOCKET_PATH, worker_socket),
+            Route(INPUT_PATH, WorkerInputs(context.workers, access, hosts, context.service.input_of)),
         ],
         redirect_slashes=False,
         default=Site(web_dist),

@@ -1,6 +1,7 @@
 """Pure ASGI middleware, outermost first: answer headers, errors, body limit, host and origin, session token.
 
-``/ws/worker`` brings its own credentials (X-1), so the guards let it pass to its endpoint, which checks them.
+``/ws/worker`` and what lies under ``/api/worker/`` bring credentials of their own (X-1, X-9), so the guards let them pass to
+their endpoints, which check them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from codefy_control_plane.access import (
 from codefy_control_plane.api.problems import problem_of, problem_response
 from codefy_control_plane.api.routing import report_internal_error
 from codefy_protocol import reasons
+from codefy_protocol.inputs import WORKER_API
 from codefy_protocol.reasons import Reason, reason
 
 WORKER_SOCKET_PATH = "/ws/worker"
@@ -204,7 +206,7 @@ class Guards:
         self.is_public = is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"] == WORKER_SOCKET_PATH:
+        if scope["type"] not in ("http", "websocket") or is_for_agents(scope["path"]):
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -276,6 +278,11 @@ class Guards:
             secure=scope.get("scheme") == "https",
         )
         return response
+
+
+def is_for_agents(path: str) -> bool:
+    """Whether the endpoint of ``path`` itself checks who asks."""
+    return path == WORKER_SOCKET_PATH or path.startswith(WORKER_API)
 
 
 def is_private(path: str) -> bool:

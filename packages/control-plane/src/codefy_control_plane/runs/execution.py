@@ -36,11 +36,14 @@ from codefy_control_plane.storage.database import Database
 from codefy_control_plane.storage.events import last_payload, stored_events
 from codefy_control_plane.storage.graphs import read_graph
 from codefy_control_plane.storage.metrics import latest_metrics
+from codefy_control_plane.storage.node_sources import read_node_sources
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest, InProcessExecutor
 from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.graph.document import GraphDocument, parse_graph
-from codefy_engine.nodes.registry import Registry
+from codefy_engine.nodes.registry import Registry, default_registry
+from codefy_engine.nodes.travelling import packages_of
 from codefy_protocol import reasons
+from codefy_protocol.frames import NodeSource
 from codefy_protocol.names import RunOptions
 from codefy_protocol.reasons import reason
 
@@ -103,6 +106,7 @@ class AttemptRunner:
         run_dir = self._settings.runs_dir / live.run_id
         # Before a worker on this machine is told of it: it works in this folder when it finds it.
         await self._insist(lambda: asyncio.to_thread(run_dir.mkdir, parents=True, exist_ok=True))
+        sources, packages = await self._luggage(live, placement)
         since = time.monotonic()
         request = ExecutionRequest(
             run_id=live.run_id,
@@ -118,6 +122,8 @@ class AttemptRunner:
             stop=live.stop,
             registry=self._registry,
             state=live.state if placement.local else None,
+            node_sources=sources,
+            node_packages=packages,
             outputs=self._outputs if placement.local else None,
         )
         executor: RunExecutor | None = None
@@ -160,6 +166,18 @@ class AttemptRunner:
         if stored is None:
             raise LookupError(f"the graph {live.graph_hash} of run {live.run_id} is not stored")
         return await asyncio.to_thread(parse_graph, stored)
+
+    async def _luggage(
+        self, live: LiveRun, placement: Placement
+    ) -> tuple[tuple[NodeSource, ...], dict[str, str]]:
+        """What a worker needs beside the graph: node files, and the packages that its engine must have."""
+        if placement.local:
+            return (), {}
+        sources = await self._insist(
+            lambda: self._database.read(lambda connection: read_node_sources(connection, live.run_id))
+        )
+        registry = self._registry or default_registry()
+        return sources, packages_of(live.request.node_types - live.request.file_types, registry)
 
     def _recorder(self, live: LiveRun) -> AttemptRecorder:
         path = self._settings.runs_dir / live.run_id

@@ -22,6 +22,7 @@ from codefy_control_plane.runs.submission import INTERACTIVE_LANE
 from codefy_control_plane.runs.views import run_options
 from codefy_control_plane.scheduling.model import Placement, QueuedRun
 from codefy_control_plane.storage.attempts import CANCELLED, INTERRUPTED, QUEUED, AttemptRow, read_attempt
+from codefy_control_plane.storage.node_sources import read_file_types
 from codefy_control_plane.storage.runs import RunRow, read_live_runs
 from codefy_protocol.names import RunOptions
 
@@ -34,6 +35,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Set when the run is adopted."""
     ends_as: str | None
     """``cancelled`` or ``interrupted`` when it does not go on."""
+    file_types: frozenset[str] = frozenset()
+    """Its node types that travel with it."""
 
 
 def find_left_runs(connection: sqlite3.Connection, *, keep_queue: bool, adopt: bool) -> list[Found]:
@@ -52,12 +55,13 @@ def find_left_runs(connection: sqlite3.Connection, *, keep_queue: bool, adopt: b
                 attempt = read_attempt(connection, row.run_id, row.attempt)
             if attempt is None:
                 ends_as = INTERRUPTED
-        found.append(Found(row=row, attempt=attempt, ends_as=ends_as))
+        types = frozenset[str]() if ends_as is not None else read_file_types(connection, row.run_id)
+        found.append(Found(row=row, attempt=attempt, ends_as=ends_as, file_types=types))
     return found
 
 
-def live_run(row: RunRow) -> LiveRun:
-    """A live run as memory keeps it."""
+def live_run(row: RunRow, file_types: frozenset[str] = frozenset()) -> LiveRun:
+    """A live run as memory keeps it; ``file_types`` are its node types that travel with it."""
     options: RunOptions = run_options(row)
     request = QueuedRun(
         run_id=row.run_id,
@@ -67,6 +71,7 @@ def live_run(row: RunRow) -> LiveRun:
         device=row.requested_device,
         devices=msgspec.json.decode(row.requested_devices, type=tuple[str, ...]),
         node_types=msgspec.json.decode(row.node_types, type=frozenset[str]),
+        file_types=file_types,
     )
     live = LiveRun(
         request, name=row.name or row.graph_name, graph_hash=row.graph_hash, lane=row.lane, options=options

@@ -58,6 +58,7 @@ from codefy_control_plane.storage.attempts import (
     read_attempt,
 )
 from codefy_control_plane.storage.database import Database, is_disk_full
+from codefy_control_plane.storage.node_sources import read_input
 from codefy_control_plane.storage.runs import (
     insert_run,
     put_late_result,
@@ -156,7 +157,7 @@ class RunService:
         self._prune()
 
     async def _take_over(self, found: Found) -> None:
-        live = live_run(found.row)
+        live = live_run(found.row, found.file_types)
         if found.ends_as is not None:
             why = None if found.ends_as == CANCELLED else reason(reasons.SERVER_RESTARTED)
             await self._runner.end_unstarted(live, found.ends_as, why)
@@ -446,6 +447,10 @@ class RunService:
     async def artifact_file(self, run_id: str, artifact_id: int) -> tuple[Path, StoredArtifact]:
         """Where the file lies. Raises Refused: 404, or 410 when the file is gone."""
         return await self._reader.artifact_file(run_id, artifact_id)
+
+    async def input_of(self, run_id: str, sha256: str) -> bytes | None:
+        """A graph or node file that the run needs, by its hash; ``None`` when it needs no such thing."""
+        return await self._database.read(lambda connection: read_input(connection, run_id, sha256))
 
     def log_path(self, run_id: str) -> Path:
         """``output.log`` of a run; it may not exist. Check the run with :meth:`get` first."""

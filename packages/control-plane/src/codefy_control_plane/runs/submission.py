@@ -14,9 +14,12 @@ from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.scheduling.model import QueuedRun
 from codefy_control_plane.storage.runs import NewRun
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
+from codefy_engine.graph.presets import document_types
 from codefy_engine.graph.validation import validate_graph
 from codefy_engine.nodes.registry import Registry
+from codefy_engine.nodes.travelling import SourceFile, packages_of, source_files
 from codefy_protocol import reasons
+from codefy_protocol.inputs import MAX_NODE_SOURCE_BYTES, MAX_NODE_SOURCES
 from codefy_protocol.names import (
     LOCAL,
     BadName,
@@ -49,6 +52,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     devices: tuple[str, ...]
     queue_key: str
+    node_files: tuple[SourceFile, ...] = ()
+    """What goes along to a worker; empty for a run in the server, which has it."""
+    packages: dict[str, str] = {}
+    """Node types of packages → the package."""
 
     def queued(self, run_id: str, sequence: int) -> QueuedRun:
         """The run as the scheduler sees it."""
@@ -60,6 +67,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
             device=self.device,
             devices=self.devices,
             node_types=self.node_types,
+            file_types=frozenset(name for file in self.node_files for name in file.types),
+            packages=self.packages,
         )
 
     def row(self, run_id: str, now: float) -> NewRun:
@@ -78,6 +87,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
             requested_device=self.device,
             requested_devices=msgspec.json.encode(self.devices).decode(),
             created_at=now,
+            node_files=self.node_files,
         )
 
 
@@ -97,7 +107,7 @@ def check_submission(graph: bytes, options: RunOptions, name: str, registry: Reg
         problems = error.problems
     else:
         if not problems:
-            return _resolve(document, options, name.strip())
+            return _resolve(document, options, name.strip(), registry)
     raise Refused(400, reason(reasons.INVALID_GRAPH, count=len(problems)), problems)
 
 
@@ -149,7 +159,7 @@ def _bad_field(path: str, detail: str) -> Refused:
     return Refused(400, reason(reasons.INVALID_BODY, path=path, detail=detail))
 
 
-def _resolve(document: GraphDocument, options: RunOptions, name: str) -> Submission:
+def _resolve(document: GraphDocument, options: RunOptions, name: str, registry: Registry) -> Submission:
     target = options.target or Target()
     worker = target.worker or LOCAL
     devices = tuple(str(parse_device(text)) for text in target.devices or ())
@@ -158,21 +168,41 @@ def _resolve(document: GraphDocument, options: RunOptions, name: str) -> Submiss
         # "cuda" means the current card, which in the server is the first one.
         device = msgspec.structs.replace(device, index=0)
     graph = canonical_bytes(document)
-    node_types = {node.type for node in document.nodes}
-    for subgraph in document.subgraphs.values():
-        node_types.update(node.type for node in subgraph.nodes)
+    node_types = document_types(document)
     return Submission(
         name=name,
         graph_name=document.name,
         graph_hash=hashlib.sha256(graph).hexdigest(),
         graph=graph,
-        node_types=frozenset(node_types),
+        node_types=node_types,
         options=options,
         worker=worker,
         device=str(device),
         devices=devices,
         queue_key=local_queue_key(device) if worker == LOCAL else worker_queue_key(worker, str(device)),
+        node_files=() if worker == LOCAL else _node_files(node_types, registry),
+        packages={} if worker == LOCAL else packages_of(node_types, registry),
     )
+
+
+def _node_files(node_types: frozenset[str], registry: Registry) -> tuple[SourceFile, ...]:
+    """The files of single nodes that travel, as they are loaded now.
+
+    Raises:
+        Refused: 400, they are more than a worker takes.
+    """
+    files = tuple(source_files(node_types, registry))
+    total = sum(len(file.content) for file in files)
+    if len(files) > MAX_NODE_SOURCES or total > MAX_NODE_SOURCE_BYTES:
+        why = reason(
+            reasons.NODE_FILES_TOO_LARGE,
+            count=len(files),
+            bytes=total,
+            max_count=MAX_NODE_SOURCES,
+            limit=MAX_NODE_SOURCE_BYTES,
+        )
+        raise Refused(400, why)
+    return files
 
 
 def run_id_maker(clock: Callable[[], float] = time.time) -> Callable[[], str]:

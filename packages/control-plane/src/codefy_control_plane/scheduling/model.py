@@ -58,7 +58,11 @@ class QueuedRun(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     """A device set, or empty."""
     node_types: frozenset[str] = frozenset()
-    """Types the graph uses, after expansion: a worker that lacks one is not chosen by ``any``."""
+    """Types the graph uses, those of presets too: a worker that lacks one is not chosen by ``any``."""
+    file_types: frozenset[str] = frozenset()
+    """Those of them that travel with the run, as files: a worker need not have them."""
+    packages: dict[str, str] = {}
+    """Those of them that come from packages → the package, for sentences."""
 
     @property
     def wanted(self) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ Rules:
 target                  placement
 ======================  ==============================================================================================
 ``local``               the server: the run's device, or every device of a set (the run uses the first)
-a worker's name         that worker, when it is online, takes new runs and is up to date: the set, the requested device,
-                        or the first free device of the requested kind
+a worker's name         that worker, when it is online, takes new runs, is up to date and is not known to lack a node type
+                        of the graph: the set, the requested device, or the first free device of the requested kind
 ``any``                 the first worker in name order that is online, takes new runs, is up to date, reported a catalog
                         that has every node type of the graph, and has the devices free; the server comes last
+                        (types from single files travel with the run to a worker that takes such files)
 ``any``, CUDA set of    workers only: a child's cards are numbered from ``cuda:0``, the server's are not
 several cards or of one
 other than ``cuda:0``
@@ -30,6 +31,7 @@ from codefy_control_plane.scheduling.model import (
     WorkerView,
 )
 from codefy_protocol import reasons
+from codefy_protocol.capabilities import NODE_SOURCES
 from codefy_protocol.frames import DeviceIdentity
 from codefy_protocol.names import ANY, LOCAL
 from codefy_protocol.reasons import Reason, reason
@@ -57,7 +59,28 @@ def server_qualifies(run: QueuedRun) -> bool:
 
 
 def _offers_types(worker: WorkerView, run: QueuedRun) -> bool:
-    return worker.node_types is not None and run.node_types <= worker.node_types
+    return worker.node_types is not None and _lacks(worker, run) is None
+
+
+def _lacks(worker: WorkerView, run: QueuedRun) -> Reason | None:
+    """What of the run's node types the worker cannot have, by what it said; ``None`` when nothing is known to be amiss.
+
+    Types that travel as files count as there, on a worker that takes files.
+    """
+    if run.file_types and NODE_SOURCES not in worker.capabilities:
+        return reason(
+            reasons.NODE_FILES_NOT_TAKEN, worker=worker.name, types=", ".join(sorted(run.file_types))
+        )
+    lacked = run.node_types - run.file_types - (worker.node_types or frozenset())
+    if worker.node_types is None or not lacked:
+        return None
+    packages = sorted({run.packages[name] for name in lacked if name in run.packages}) or ["NAME"]
+    return reason(
+        reasons.WORKER_LACKS_TYPES,
+        worker=worker.name,
+        types=", ".join(sorted(lacked)),
+        packages=" --with ".join(packages),
+    )
 
 
 def _placed(worker_id: str, choices: Iterable[list[DeviceView]], is_free: IsFree) -> Placement | None:
@@ -90,6 +113,9 @@ def _place_on(run: QueuedRun, worker: WorkerView | None, is_free: IsFree) -> Pla
     choices = find_devices(worker.devices, run.wanted)
     if not choices:
         return Wait(reason=reason(reasons.NO_WORKER_OFFERS, devices=", ".join(run.wanted)))
+    lacks = _lacks(worker, run)
+    if lacks is not None:
+        return Wait(reason=lacks)
     return _placed(run.worker, choices, is_free) or Wait()
 
 
@@ -150,8 +176,11 @@ def never(run: QueuedRun, local: Sequence[DeviceView], workers: Mapping[str, Wor
     if worker is None:
         return reason(reasons.UNKNOWN_WORKER, worker=run.worker)
     # A worker that has not reported its devices yet may still have them.
-    if not worker.devices or find_devices(worker.devices, run.wanted):
+    if not worker.devices:
         return None
+    if find_devices(worker.devices, run.wanted):
+        # An outdated one may take them once it is updated; until then the run waits for that.
+        return None if worker.outdated else _lacks(worker, run)
     return reason(reasons.UNKNOWN_DEVICE, where=run.worker, device=asked, offered=_offered(worker.devices))
 
 

@@ -150,3 +150,25 @@ def m2026_12_01_runs(db: sqlite_utils.Database) -> None:
         )""",
     ):
         db.conn.execute(statement)
+
+
+@migration
+def m2026_12_01_node_sources(db: sqlite_utils.Database) -> None:
+    """Files of single nodes that runs take to workers, each content once."""
+    for statement in (
+        """CREATE TABLE exec_node_sources (
+            sha256 TEXT PRIMARY KEY,
+            content BLOB NOT NULL,
+            created_at REAL NOT NULL
+        )""",
+        """CREATE TABLE exec_run_node_sources (
+            run_id TEXT NOT NULL,
+            name TEXT NOT NULL,
+            sha256 TEXT NOT NULL REFERENCES exec_node_sources (sha256),
+            size INTEGER NOT NULL,
+            types TEXT NOT NULL,
+            PRIMARY KEY (run_id, name)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX exec_run_node_sources_by_content ON exec_run_node_sources (sha256)",
+    ):
+        db.conn.execute(statement)

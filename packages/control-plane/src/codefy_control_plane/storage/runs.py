@@ -9,6 +9,8 @@ import msgspec
 
 from codefy_control_plane.storage.attempts import ENDED_STATUSES, LIVE_STATUSES, QUEUED
 from codefy_control_plane.storage.graphs import drop_unused_graph, insert_graph
+from codefy_control_plane.storage.node_sources import drop_node_sources, insert_node_sources
+from codefy_engine.nodes.travelling import SourceFile
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     requested_devices: str
     """JSON list."""
     created_at: float
+    node_files: tuple[SourceFile, ...] = ()
+    """What the run takes to a worker."""
 
 
 class RunRow(msgspec.Struct, frozen=True):
@@ -106,6 +110,7 @@ def insert_run(connection: sqlite3.Connection, run: NewRun) -> int:
             run.created_at,
         ),
     ).fetchone()
+    insert_node_sources(connection, run.run_id, run.node_files, run.created_at)
     return int(row[0])
 
 
@@ -188,6 +193,7 @@ def delete_rows(connection: sqlite3.Connection, run_id: str, limit: int) -> bool
             return False
     connection.execute("DELETE FROM exec_run_artifacts WHERE run_id = ?", (run_id,))
     connection.execute("DELETE FROM exec_run_attempts WHERE run_id = ?", (run_id,))
+    drop_node_sources(connection, run_id)
     hashes: Sequence[tuple[str]] = connection.execute(
         f"DELETE FROM exec_runs WHERE run_id = ? AND {_IN_ENDED} RETURNING graph_hash", (run_id,)
     ).fetchall()

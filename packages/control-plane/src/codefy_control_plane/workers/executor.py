@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import sqlite3
 import time
@@ -25,8 +26,9 @@ from codefy_control_plane.workers.decisions import (
 )
 from codefy_control_plane.workers.seams import Recorder
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
-from codefy_engine.graph.document import canonical_bytes, graph_hash
+from codefy_engine.graph.document import canonical_bytes
 from codefy_protocol.bodies import ConsoleBody, RunError, WarningBody
+from codefy_protocol.capabilities import GRAPH_BY_HASH, NODE_SOURCES
 from codefy_protocol.codec import MAX_MESSAGE_BYTES
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
@@ -41,14 +43,24 @@ from codefy_protocol.frames import (
     RunWarning,
     frame_tag,
 )
-from codefy_protocol.reasons import CHILD_DIED, GRAPH_TOO_LARGE, MALFORMED_RECORD, Reason, reason
+from codefy_protocol.inputs import MAX_GRAPH_BYTES, node_source_digest
+from codefy_protocol.reasons import (
+    CHILD_DIED,
+    GRAPH_TOO_LARGE,
+    MALFORMED_RECORD,
+    NODE_FILES_NOT_TAKEN,
+    Reason,
+    reason,
+)
 
 logger = logging.getLogger("codefy.workers")
 
 COMMIT_RETRY_S = 0.5
 MAX_COMMIT_RETRY_S = 30.0
 MAX_ASSIGN_BYTES = MAX_MESSAGE_BYTES - 64 * 1024
-"""Graph and options of an assignment; the rest of the message is small (F-6)."""
+"""What an assignment carries; a larger graph is fetched by its hash, and the rest of the message is small (F-6)."""
+_NODE_SOURCE_BYTES = 512
+"""A name, a hash and a size at most, about."""
 
 _console_decoder = msgspec.json.Decoder(ConsoleBody)
 _facts_decoder = msgspec.json.Decoder(dict[str, Any])
@@ -69,6 +81,8 @@ class Attempts(Protocol):
         recorded_seq: int | None,
         grace_s: float | None,
     ) -> None: ...
+
+    def capabilities(self, worker: str) -> frozenset[str]: ...
 
     def cancel(self, worker: str, key: AttemptKey) -> None: ...
 
@@ -122,9 +136,8 @@ class WorkerExecutor:
         """
         key = (request.run_id, request.attempt)
         assign = self._assignment(request)
-        size = len(assign.graph or b"") + len(assign.options)
-        if size > MAX_ASSIGN_BYTES:
-            why = reason(GRAPH_TOO_LARGE, bytes=size, limit=MAX_ASSIGN_BYTES)
+        why = self._refusal(assign)
+        if why is not None:
             return ExecutionOutcome(status="failed", error=_error(why))
         with contextlib.suppress(OSError):
             # By this folder, named after the run, a worker knows that it is on the same machine.
@@ -266,13 +279,32 @@ class WorkerExecutor:
             "devices": [{"name": device.name, "uuid": device.uuid} for device in self.placement.devices],
         }
 
+    def _refusal(self, assign: Assign) -> Reason | None:
+        """Why the worker cannot get this assignment. One that it may have already is not judged anew."""
+        if self._recorded_seq is not None:
+            return None
+        capabilities = self._attempts.capabilities(self.worker_id)
+        if assign.node_sources and NODE_SOURCES not in capabilities:
+            names = ", ".join(source.name for source in assign.node_sources)
+            return reason(NODE_FILES_NOT_TAKEN, worker=self.worker_id, types=names)
+        if assign.graph is None:
+            limit = MAX_GRAPH_BYTES if GRAPH_BY_HASH in capabilities else MAX_ASSIGN_BYTES
+            if assign.graph_size > limit:
+                return reason(GRAPH_TOO_LARGE, bytes=assign.graph_size, limit=limit)
+        return None
+
     def _assignment(self, request: ExecutionRequest) -> Assign:
+        graph = canonical_bytes(request.graph)
+        options = msgspec.json.encode(request.options)
+        carried = len(graph) + len(options) + len(request.node_sources) * _NODE_SOURCE_BYTES
+        fits = carried <= MAX_ASSIGN_BYTES
         return Assign(
             run_id=request.run_id,
             attempt=request.attempt,
-            graph=canonical_bytes(request.graph),
-            graph_hash=graph_hash(request.graph),
-            options=msgspec.json.encode(request.options),
+            graph=graph if fits else None,
+            graph_hash=hashlib.sha256(graph).hexdigest(),
+            graph_size=0 if fits else len(graph),
+            options=options,
             secrets=dict(request.secrets),
             payload_cap=self._payload_cap,
             device=request.device,
@@ -284,6 +316,9 @@ class WorkerExecutor:
                 "run_dir": str(request.run_dir.absolute()),
                 "files_dir": str(request.files_dir.absolute()),
             },
+            node_source_digest=node_source_digest(request.node_sources),
+            node_sources=request.node_sources,
+            node_packages=dict(request.node_packages),
         )
 
 

@@ -185,6 +185,11 @@ class WorkerRegistry:
         self.hang_up()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def has_run(self, worker_id: str, run_id: str) -> bool:
+        """Whether a run is a worker's and has not ended: the one it may fetch inputs of (X-9)."""
+        worker = self._workers.get(worker_id)
+        return worker is not None and any(run_id == key[0] for key in worker.session.attempts(live=True))
+
     # -------------------------------------------------------------- connections, for the socket
 
     def connect(self, peer: Peer) -> Connection:
@@ -266,6 +271,11 @@ class WorkerRegistry:
         held.executors[key] = executor
         now = self._clock()
         self._act(held, held.session.place(assign, now, recorded_seq=recorded_seq, grace_s=grace_s))
+
+    def capabilities(self, worker: str) -> frozenset[str]:
+        """What this server and a worker both can, by its last hello; nothing for one that was never seen."""
+        held = self._workers.get(worker)
+        return frozenset() if held is None else held.session.capabilities
 
     def cancel(self, worker: str, key: AttemptKey) -> None:
         """The attempt is to stop."""

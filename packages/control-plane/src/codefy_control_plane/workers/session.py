@@ -148,9 +148,9 @@ class WorkerSession:
         """What both sides list."""
         return common(IMPLEMENTED, self.hello.capabilities if self.hello else ())
 
-    def attempts(self) -> list[AttemptKey]:
-        """Attempts that have not been settled."""
-        return list(self._attempts)
+    def attempts(self, *, live: bool = False) -> list[AttemptKey]:
+        """Attempts that have not been settled; with ``live`` only those that have not ended."""
+        return [key for key, tracked in self._attempts.items() if tracked.live or not live]
 
     def attempt_devices(self, key: AttemptKey) -> tuple[str, ...]:
         """Devices of a tracked attempt."""

@@ -14,6 +14,7 @@ from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph.document import GraphDocument
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol.bodies import PeakMemory, RunError
+from codefy_protocol.frames import NodeSource
 from codefy_protocol.names import RunOptions
 
 SUCCEEDED = "succeeded"
@@ -46,6 +47,11 @@ class ExecutionRequest:
     """Node types to use instead of those installed."""
     state: ExecutionState | None = None
     """Of the editor's session, so that what did not change is not done again; ``None`` does everything."""
+    node_sources: tuple[NodeSource, ...] = ()
+    """Files of single nodes that the graph uses, as they were when it was submitted: for an executor that sends the run
+    elsewhere."""
+    node_packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Node types of the graph that come from packages → the package, for the same."""
     outputs: OutputStore | None = None
     """Where outputs are kept for the inspector when the options ask for it."""
 

@@ -62,8 +62,8 @@ def source_files(types: Iterable[str], registry: Registry) -> list[SourceFile]:
 
 
 def packages_of(types: Iterable[str], registry: Registry) -> dict[str, str]:
-    """The types of packages other than Codefy's own → the package."""
-    found = {name: cls.spec.definition.source for name in types if (cls := registry.find(name)) is not None}
+    """The types of packages other than Codefy's own → the package. Imports none of them."""
+    found = {name: found.source for name in types if (found := registry.definition(name)) is not None}
     return {
         name: source for name, source in found.items() if source != BUILTIN and not is_file_source(source)
     }
