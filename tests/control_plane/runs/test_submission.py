@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from codefy_control_plane.runs.submission import Submission, check_submission, run_id_maker
@@ -75,6 +76,42 @@ def test_types_within_subgraphs_count() -> None:
     builder.add("Module", subgraph="net")
     made = check_submission(builder.to_bytes(), RunOptions(), "", default_registry())
     assert made.node_types == {"Module", "ModuleInput", "Linear", "ModuleOutput"}
+
+
+def test_types_that_presets_bring_count_and_those_of_unused_ones_do_not() -> None:
+    """S-8: what stands in presets counts like what stands in the graph."""
+
+    def preset(node_type: str, ports: tuple[str, str], params: dict[str, Any]) -> dict[str, Any]:
+        node = {"id": "it", "type": node_type, "position": {"x": 0, "y": 0}, "data": {"params": params}}
+        return {
+            "nodes": [node],
+            "edges": [],
+            "inputs": [{"name": "x", "node": "it", "port": ports[0]}],
+            "outputs": [{"name": "y", "node": "it", "port": ports[1]}],
+        }
+
+    document = {
+        "format_version": 1,
+        "nodes": [
+            {
+                "id": "p",
+                "type": "Preset",
+                "position": {"x": 0, "y": 0},
+                "data": {"params": {"preset": "iris"}},
+            }
+        ],
+        "edges": [],
+        "presets": {
+            "iris": {
+                **preset("SklearnDataset", ("x", "dataset"), {"name": "iris"}),
+                "inputs": [],
+                "outputs": [],
+            },
+            "unused": preset("OfNobody", ("x", "y"), {}),
+        },
+    }
+    made = check_submission(msgspec.json.encode(document), RunOptions(), "", default_registry())
+    assert made.node_types == {"SklearnDataset"}
 
 
 def test_run_ids_sort_by_time_and_never_repeat() -> None:

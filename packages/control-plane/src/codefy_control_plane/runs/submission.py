@@ -14,7 +14,7 @@ from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.scheduling.model import QueuedRun
 from codefy_control_plane.storage.runs import NewRun
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
-from codefy_engine.graph.presets import document_types
+from codefy_engine.graph.needs import used_types
 from codefy_engine.graph.validation import validate_graph
 from codefy_engine.nodes.registry import Registry
 from codefy_engine.nodes.travelling import SourceFile, packages_of, source_files
@@ -168,7 +168,7 @@ def _resolve(document: GraphDocument, options: RunOptions, name: str, registry: 
         # "cuda" means the current card, which in the server is the first one.
         device = msgspec.structs.replace(device, index=0)
     graph = canonical_bytes(document)
-    node_types = document_types(document)
+    node_types = used_types(document, registry, until_node=options.until_node)
     return Submission(
         name=name,
         graph_name=document.name,

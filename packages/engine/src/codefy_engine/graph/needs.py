@@ -85,35 +85,50 @@ def graph_needs(
     until_node: str | None = None,
 ) -> GraphNeeds:
     """The needs of a valid document; with ``files_dir`` the files are looked at too."""
+    needs = GraphNeeds(uploads=[], paths=[], writers=[], secrets=[], sources={})
+    for node, spec, node_id in _used(document, registry, until_node):
+        _of_node(node, spec, node_id, files_dir, needs)
+    return needs
+
+
+def used_types(
+    document: GraphDocument, registry: Registry, *, until_node: str | None = None
+) -> frozenset[str]:
+    """The node types that a run of a valid document comes upon, those within presets and modules too."""
+    return frozenset(node.type for node, _, _ in _used(document, registry, until_node))
+
+
+def _used(
+    document: GraphDocument, registry: Registry, until_node: str | None
+) -> Iterator[tuple[GraphNode, NodeSpec, str]]:
+    """Every node with what its type declares and its path; what is used in several places comes once."""
     prepared = prepare_graph(document, registry)
     if until_node is not None:
         prepared = run_until(prepared, until_node) or prepared
-    needs = GraphNeeds(uploads=[], paths=[], writers=[], secrets=[], sources={})
-
     seen: set[tuple[str, str]] = set()
 
-    def level(nodes: Sequence[GraphNode], prefix: str) -> None:
+    def level(nodes: Sequence[GraphNode], prefix: str) -> Iterator[tuple[GraphNode, NodeSpec, str]]:
         for node in nodes:
             found = registry.find(node.type)
             if found is None:
                 continue
             spec, node_id = found.spec, prefix + node.id
-            _of_node(node, spec, node_id, files_dir, needs)
+            yield node, spec, node_id
             for kind, name in _named(node, spec):
                 # What is used in several places needs the same in each.
                 if (kind, name) in seen:
                     continue
                 seen.add((kind, name))
                 if kind == "subgraph" and name in prepared.document.subgraphs:
-                    level(prepared.document.subgraphs[name].nodes, f"{node_id}/")
+                    yield from level(prepared.document.subgraphs[name].nodes, f"{node_id}/")
                 elif kind == "preset":
                     try:
-                        level(prepared.preset(name).nodes, f"{node_id}/")
+                        inside = prepared.preset(name).nodes
                     except (KeyError, GraphInvalid, TooBig):
                         continue
+                    yield from level(inside, f"{node_id}/")
 
-    level(prepared.document.nodes, "")
-    return needs
+    yield from level(prepared.document.nodes, "")
 
 
 def _named(node: GraphNode, spec: NodeSpec) -> Iterator[tuple[str, str]]:

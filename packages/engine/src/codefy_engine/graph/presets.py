@@ -17,7 +17,6 @@ so seeds, results and events of an inner node stay its own however the rest of t
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -271,19 +270,6 @@ class Presets:
             if source is not None:
                 level.outputs[item.name] = source
         return level
-
-
-def document_types(document: GraphDocument) -> frozenset[str]:
-    """Every node type that stands in a document: on its top level, in its subgraphs and in its presets, also in those
-    that nothing uses. A preset that is none has none."""
-    found = {node.type for node in document.nodes}
-    for subgraph in document.subgraphs.values():
-        found.update(node.type for node in subgraph.nodes)
-    presets = Presets(document)
-    for name in document.presets:
-        with contextlib.suppress(GraphInvalid):
-            found.update(node.type for node in presets.template(PRESET, name).nodes)
-    return frozenset(found)
 
 
 def with_params(node: GraphNode, params: Mapping[str, Any]) -> GraphNode:
