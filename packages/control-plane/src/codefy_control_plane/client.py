@@ -11,17 +11,18 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from codefy_control_plane.api import schemas
 from codefy_engine.graph.problems import GraphProblem
 from codefy_engine.nodes.definition import NodeDefinition
 from codefy_protocol.names import RunOptions
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 TERMINAL_STATUSES = frozenset(("succeeded", "failed", "cancelled", "interrupted"))
 TOKEN_HEADER = "X-Codefy-Token"  # noqa: S105 - the name of a header
@@ -288,6 +289,10 @@ class Client:
         Raises:
             ApiError: the run does not exist, or the token is wrong.
         """
+        # Commands that watch nothing start without them.
+        from websockets.asyncio.client import connect
+        from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
         loop = asyncio.get_running_loop()
         lost_at: float | None = None
         delay = 0.2

@@ -166,7 +166,8 @@ class Registry:
     @property
     def failures(self) -> tuple[LoadFailure, ...]:
         """What could not be loaded."""
-        return self.catalog().failures
+        catalog = self._catalog if self._load is not None else None
+        return self._failures if catalog is None else catalog.failures
 
     @property
     def migrates(self) -> bool:
