@@ -101,6 +101,8 @@ async def test_a_file_is_asked_for_with_the_token_and_kept_for_the_next_run(tmp_
     assert kept.read_bytes() == CONTENT
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    # It lies under its hash and nowhere else: no folder of nodes that other runs would see.
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [kept]
     await bench.gather(source(name="renamed.py"))
     assert len(bench.requests) == 1
 
