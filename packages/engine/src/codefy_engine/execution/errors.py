@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 import traceback
@@ -27,6 +28,9 @@ def _as_it_is(text: str) -> str:
     return text
 
 
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_AMOUNT = re.compile(rf"allocate ([0-9.]+) ?({'|'.join(_UNITS)})\b")
+
 _EXECUTION = str(Path(__file__).parent)
 _STANDARD_LIBRARY = str(Path(sysconfig.get_paths()["stdlib"]))
 
@@ -48,7 +52,12 @@ def node_error(
     detail = _detail(error, redact)
     if is_out_of_memory(error):
         made = reasons.reason(
-            reasons.OUT_OF_MEMORY, node_id=node_id, title=title, device=device, detail=detail
+            reasons.OUT_OF_MEMORY,
+            node_id=node_id,
+            title=title,
+            device=device,
+            detail=detail,
+            wanted_bytes=_wanted_bytes(detail),
         )
     elif isinstance(error, SecretMissing):
         made = reasons.reason(reasons.SECRET_MISSING, node_id=node_id, title=title, secret=error.name)
@@ -98,6 +107,14 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     # torch has no class of its own for the host's memory.
     return isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in _text(error)
+
+
+def _wanted_bytes(text: str) -> int | None:
+    """How much was asked for, as torch and numpy put it in words; ``None`` where they do not say."""
+    found = _AMOUNT.search(text)
+    if found is None:
+        return None
+    return round(float(found[1]) * 1024 ** _UNITS.index(found[2]))
 
 
 def encodable(text: str) -> str:

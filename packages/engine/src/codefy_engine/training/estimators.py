@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from codefy_engine.training.data import TensorDataset
+from codefy_engine.training.fitting import Watcher, fit
 from codefy_engine.training.synthetic import tensor_of
 
 _TREES_AT_ONCE = 10
-
-
-class Watcher(Protocol):
-    """What a long fit asks and tells."""
-
-    def check_stop(self) -> None: ...
-
-    @property
-    def stopped(self) -> bool: ...
 
 
 def sklearn(module: str) -> Any:
@@ -70,7 +63,7 @@ def flat_array(inputs: Tensor) -> Any:
 
 
 def fit_estimator(watcher: Watcher, estimator: Any, data: TensorDataset, title: str) -> EstimatorModel:
-    """Fit to a data set; forests and boosting can be stopped between two trees.
+    """Fit to a data set; see :mod:`codefy_engine.training.fitting` for how a stop ends it.
 
     Raises:
         ValueError: there is no data, or the estimator does not take its targets.
@@ -84,15 +77,18 @@ def fit_estimator(watcher: Watcher, estimator: Any, data: TensorDataset, title: 
     targets = cast("Any", data.targets.cpu()).numpy()
     if not data.classification and data.targets.dim() > 1 and data.targets.shape[1] == 1:
         targets = targets.ravel()
-    watcher.check_stop()
     name = type(estimator).__name__
+    here: Callable[[], Any] | None = None
     if name.startswith("RandomForest"):
-        _fit_in_parts(watcher, estimator, samples, targets)
+        here = functools.partial(_fit_in_parts, watcher, estimator, samples, targets)
     elif name.startswith("GradientBoosting"):
-        estimator.fit(samples, targets, monitor=lambda *_: watcher.stopped)  # pyright: ignore[reportUnknownLambdaType]
-    else:
-        estimator.fit(samples, targets)
-    watcher.check_stop()
+
+        def monitored() -> Any:
+            return estimator.fit(samples, targets, monitor=lambda *_: watcher.stopped)  # pyright: ignore[reportUnknownLambdaType]
+
+        here = monitored
+
+    estimator, _ = fit(watcher, estimator, samples, targets, here=here)
     return EstimatorModel(estimator, classes=data.class_count, title=title)
 
 

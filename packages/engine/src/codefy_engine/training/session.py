@@ -10,14 +10,20 @@ from typing import Any, Literal, cast
 import torch
 from torch import nn
 
-from codefy_engine.nodes.base import NodeContext
+from codefy_engine.nodes.base import NodeContext, NodeError
 from codefy_engine.training.checkpoints import (
     Checkpoint,
     load_checkpoint,
     save_checkpoint,
 )
 from codefy_engine.training.data import Batching, TensorDataset, batches_of
-from codefy_engine.training.loop import LoopProgress, LoopResult, LoopSettings, TrainingLoop
+from codefy_engine.training.loop import (
+    LoopProgress,
+    LoopResult,
+    LoopSettings,
+    NonFiniteLoss,
+    TrainingLoop,
+)
 from codefy_engine.training.module import GraphModule, independent_copy
 from codefy_engine.training.recipes import OptimizerRecipe, check_loss_fits, default_loss
 from codefy_engine.training.schedules import Schedules
@@ -76,7 +82,7 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         codefy_engine.nodes.base.RunStopped: the run was stopped; what was learned is in the last checkpoint.
         ValueError: data, model, loss and optimizer do not fit each other; the message says how.
         codefy_engine.training.checkpoints.CheckpointError: the checkpoint to go on from does not fit.
-        codefy_engine.training.loop.NonFiniteLoss: see ``stop_on_nan``.
+        NodeError: the loss is not finite, see ``stop_on_nan``; the message says at which step.
     """
     device = torch.device(ctx.device)
     if len(request.train) == 0:
@@ -144,6 +150,9 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
     )
     try:
         result = loop.run(resume)
+    except NonFiniteLoss as error:
+        kept = "" if keep == "none" else "; checkpoints of the epochs before it are kept"
+        raise NodeError(f"{error}{kept}. Try a smaller learning rate, or clip the gradients") from error
     finally:
         if trace is not None:
             trace.close()

@@ -10,13 +10,16 @@ import torch
 from codefy_engine.nodes.base import NodeContext
 from codefy_engine.training.data import TensorDataset
 from codefy_engine.training.estimators import convergence_ignored, flat_array, sklearn
+from codefy_engine.training.fitting import fit
 from codefy_engine.training.synthetic import tensor_of
 
 _SILHOUETTE_SAMPLES = 2000
 """The silhouette compares all pairs: above this many samples it looks at some of them."""
 
 
-def project_pca(data: TensorDataset, *, components: int, whiten: bool, seed: int) -> dict[str, Any]:
+def project_pca(
+    ctx: NodeContext, data: TensorDataset, *, components: int, whiten: bool, seed: int
+) -> dict[str, Any]:
     """The samples in the directions of their largest spread, these directions, and their shares of the spread.
 
     Raises:
@@ -28,7 +31,8 @@ def project_pca(data: TensorDataset, *, components: int, whiten: bool, seed: int
             f"{samples.shape[0]} samples of {samples.shape[1]} features have no {components} components"
         )
     model = sklearn("decomposition").PCA(n_components=components, whiten=whiten, random_state=seed)
-    turned = tensor_of(model.fit_transform(samples), torch.float32)
+    model, found = fit(ctx, model, samples, method="fit_transform")
+    turned = tensor_of(found, torch.float32)
     names = tuple(f"component {index + 1}" for index in range(components))
     return {
         "dataset": replace(data, inputs=turned, feature_names=names, batching=None, alterations=()),
@@ -47,13 +51,12 @@ def project_tsne(
     """
     if perplexity >= len(data):
         raise ValueError(f"a perplexity of {perplexity:g} needs more than the {len(data)} samples there are")
-    ctx.check_stop()
     method = "barnes_hut" if dimensions < 4 else "exact"
     model = sklearn("manifold").TSNE(
         n_components=dimensions, perplexity=perplexity, random_state=seed, init="pca", method=method
     )
-    placed = tensor_of(model.fit_transform(flat_array(data.inputs)), torch.float32)
-    ctx.check_stop()
+    _, found = fit(ctx, model, flat_array(data.inputs), method="fit_transform")
+    placed = tensor_of(found, torch.float32)
     names = tuple(f"t-SNE {index + 1}" for index in range(dimensions))
     return replace(data, inputs=placed, feature_names=names, batching=None, alterations=())
 
@@ -69,10 +72,8 @@ def cluster_kmeans(
     if clusters > len(data):
         raise ValueError(f"{len(data)} samples cannot be divided into {clusters} groups")
     samples = flat_array(data.inputs)
-    ctx.check_stop()
-    model = sklearn("cluster").KMeans(n_clusters=clusters, n_init=tries, random_state=seed)
-    convergence_ignored(lambda: model.fit(samples))
-    ctx.check_stop()
+    made = sklearn("cluster").KMeans(n_clusters=clusters, n_init=tries, random_state=seed)
+    model, _ = convergence_ignored(lambda: fit(ctx, made, samples))
     report = {"inertia": float(model.inertia_), **_silhouette(samples, model.labels_, seed)}
     for name, value in report.items():
         ctx.metric(name, value, 0, scope="epoch")
@@ -88,9 +89,7 @@ def cluster_dbscan(
 ) -> dict[str, Any]:
     """Groups and metrics of DBSCAN."""
     samples = flat_array(data.inputs)
-    ctx.check_stop()
-    model = sklearn("cluster").DBSCAN(eps=radius, min_samples=neighbours).fit(samples)
-    ctx.check_stop()
+    model, _ = fit(ctx, sklearn("cluster").DBSCAN(eps=radius, min_samples=neighbours), samples)
     groups = tensor_of(model.labels_, torch.int64)
     report = {"clusters": float(groups.max() + 1), "outliers": float((groups < 0).sum())}
     for name, value in report.items():

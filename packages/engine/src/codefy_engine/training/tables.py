@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 import torch
 
@@ -15,6 +15,8 @@ from codefy_engine.nodes.base import NodeError
 from codefy_engine.training.data import TensorDataset
 
 _LOOK_EVERY = 1000
+_READ_AT_ONCE = 1 << 24
+"""Characters."""
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
 
 
@@ -26,6 +28,20 @@ class Table:
     rows: list[list[str]]
     lines: list[int]
     """The line of the file that each row ends at."""
+
+
+def read_text(file: TextIO, limit: int | None, check_stop: Callable[[], None]) -> str:
+    """What is left of a file, or ``limit`` characters of it; ``check_stop`` is called every now and then."""
+    parts: list[str] = []
+    left = limit
+    while left is None or left > 0:
+        check_stop()
+        part = file.read(_READ_AT_ONCE if left is None else min(left, _READ_AT_ONCE))
+        if not part:
+            break
+        parts.append(part)
+        left = None if left is None else left - len(part)
+    return "".join(parts)
 
 
 def read_table(
@@ -92,6 +108,7 @@ def dataset_of(
     task: Literal["auto", "classes", "numbers"],
     missing: Literal["error", "drop", "mean"],
     texts: Literal["error", "one_hot", "drop"],
+    check_stop: Callable[[], None] = lambda: None,
 ) -> TensorDataset:
     """Samples of the feature columns, targets of the target column (the last one when ``target`` is empty).
 
@@ -112,6 +129,7 @@ def dataset_of(
     columns: list[list[float]] = []
     names: list[str] = []
     for index in chosen:
+        check_stop()
         cells = [row[index].strip() for row in table.rows]
         numbers = [_number(cell) for cell in cells]
         bad = next(

@@ -31,7 +31,7 @@ class PCA(Node):
         from codefy_engine.training.structure import project_pca
 
         return project_pca(
-            self.data, components=self.components, whiten=self.whiten, seed=(ctx.seed or 0) % 2**32
+            ctx, self.data, components=self.components, whiten=self.whiten, seed=(ctx.seed or 0) % 2**32
         )
 
 

@@ -64,6 +64,7 @@ class CsvDataset(Node):
             task=self.task,
             missing=self.missing,
             texts=self.texts,
+            check_stop=ctx.check_stop,
         )
 
 
@@ -128,11 +129,12 @@ class TextFile(Node):
 
     def run(self, ctx: NodeContext) -> Any:
         from codefy_engine.training.files import input_file
+        from codefy_engine.training.tables import read_text
 
         path = input_file(ctx, self.path or self.file)
         try:
             with path.open(encoding="utf-8-sig") as file:
-                return file.read() if self.limit is None else file.read(self.limit)
+                return read_text(file, self.limit, ctx.check_stop)
         except UnicodeDecodeError as error:
             raise NodeError(f"{path.name} is no text in UTF-8 (byte {error.start})") from error
 
