@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -217,6 +218,7 @@ class InputFetcher:
     def _client(self) -> httpx.AsyncClient:
         import httpx  # only a run that needs it pays for it
 
+        secure = self._control.http_url.startswith("https:")
         return httpx.AsyncClient(
             transport=self._transport,
             timeout=_TIMEOUT_S,
@@ -224,7 +226,8 @@ class InputFetcher:
             follow_redirects=False,
             # A proxy that the environment names cannot reach this machine's loopback.
             trust_env=not self._control.loopback,
-            verify=self._control.http_url.startswith("https:"),
+            # The machine's CAs, as the socket has them.
+            verify=ssl.create_default_context() if secure else False,
             headers={"User-Agent": f"codefy-agent/{__version__}"},
         )
 

@@ -135,7 +135,8 @@ class WorkerExecutor:
         committed by the caller together with the terminal event.
         """
         key = (request.run_id, request.attempt)
-        assign = self._assignment(request)
+        # Encoding a large graph takes a while.
+        assign = await asyncio.to_thread(self._assignment, request)
         why = self._refusal(assign)
         if why is not None:
             return ExecutionOutcome(status="failed", error=_error(why))
