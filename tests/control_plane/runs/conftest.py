@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -18,10 +20,11 @@ from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings, load_settings
 from codefy_control_plane.storage.database import Database
 from codefy_engine.graph.builder import Builder
-from codefy_engine.nodes.base import Node, NodeContext, node, output, param
+from codefy_engine.nodes.base import Node, NodeContext, Secret, node, output, param
 from codefy_engine.nodes.registry import Registry
 from codefy_protocol.frames import Device
 from codefy_protocol.names import RunOptions
+from codefy_protocol.reasons import DEVICE_FALLBACK, reason
 
 PATIENCE_S = 30.0
 
@@ -33,6 +36,8 @@ class Gates:
         self.lock = threading.Lock()
         self.opened: dict[str, threading.Event] = {}
         self.reached: dict[str, threading.Event] = {}
+        self.seen: list[str] = []
+        """What nodes were given."""
 
     def _event(self, events: dict[str, threading.Event], name: str) -> threading.Event:
         with self.lock:
@@ -140,7 +145,30 @@ class Stubborn(Node):
         return "let go"
 
 
-REGISTRY = Registry([Count, Say, Diverge, Break, Hold, Stubborn])
+@node(type="Login", title="Log in", category="tests", icon="key")
+class Login(Node):
+    """Use a secret, and tell everybody."""
+
+    token: Secret | None = param(None, kind="secret")
+    fail: bool = param(False)
+    done: str = output("value")
+
+    def run(self, ctx: NodeContext) -> Any:
+        value = ctx.secret(self.token)
+        GATES.seen.append(value)
+        print(f"printed: {value}")
+        print("printed in parts: " + value[:9], end="")
+        print(value[9:])
+        sys.stderr.write(f"and {value}, at once")
+        logging.getLogger("a.node").warning("a node logs: %s", value)
+        ctx.progress(0.5, text=f"with {value}")
+        ctx.warn(reason(DEVICE_FALLBACK, wanted=value, used="cpu"))
+        if self.fail:
+            raise RuntimeError(f"not liked: {value}")
+        return f"<{value}>"
+
+
+REGISTRY = Registry([Count, Say, Diverge, Break, Hold, Stubborn, Login])
 
 
 def graph(*nodes: tuple[str, dict[str, Any]], name: str = "test", device: str | None = None) -> bytes:
@@ -163,6 +191,7 @@ class House:
         self.service: RunService
 
     graph = staticmethod(graph)
+    registry = REGISTRY
 
     async def open(self) -> None:
         self.database = await Database.open(self.settings.database_path)

@@ -151,12 +151,13 @@ def test_the_writer_syncs_every_commit_to_a_write_ahead_log(tmp_path: Path) -> N
 
 def test_migrations_apply_once(tmp_path: Path) -> None:
     migrate(tmp_path / "codefy.db")
-    migrate(tmp_path / "codefy.db")
     connection = sqlite3.connect(tmp_path / "codefy.db")
+    once = connection.execute("SELECT * FROM _sqlite_migrations").fetchall()
+    migrate(tmp_path / "codefy.db")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    applied = [row[0] for row in connection.execute("SELECT name FROM _sqlite_migrations ORDER BY id")]
+    twice = connection.execute("SELECT * FROM _sqlite_migrations").fetchall()
     connection.close()
-    assert applied == ["m2026_12_01_runs", "m2026_12_01_node_sources"]
+    assert once and once == twice
     assert tables >= {
         "exec_runs",
         "exec_run_attempts",
@@ -166,4 +167,6 @@ def test_migrations_apply_once(tmp_path: Path) -> None:
         "exec_graphs",
         "exec_node_sources",
         "exec_run_node_sources",
+        "exec_run_fingerprints",
+        "exec_run_provenance",
     }

@@ -294,6 +294,7 @@ export interface Run {
   graph: unknown;
   options?: RunOptions;
   name?: string;
+  secrets?: Record<string, string>;
 }
 
 export interface RunCancelled {
@@ -331,6 +332,7 @@ export interface RunDetail {
   options: RunOptions;
   graph_hash: string;
   execution_facts?: Record<string, unknown>;
+  secret_names?: string[];
   peak_memory?: PeakMemory | null;
 }
 
@@ -476,6 +478,7 @@ export interface SubmitRun {
   graph: unknown;
   options?: RunOptions;
   name?: string;
+  secrets?: Record<string, string>;
 }
 
 export interface Target {

@@ -168,11 +168,18 @@ class Client:
         return await self._get(schemas.Health, "/api/health")
 
     async def submit(
-        self, graph: bytes | Mapping[str, Any], options: RunOptions | None = None, name: str = ""
+        self,
+        graph: bytes | Mapping[str, Any],
+        options: RunOptions | None = None,
+        name: str = "",
+        *,
+        secrets: Mapping[str, str] | None = None,
     ) -> schemas.RunSubmitted:
-        """Queue a run of ``graph`` (a document, as JSON bytes or as built-ins)."""
+        """Queue a run of ``graph`` (a document, as JSON bytes or as built-ins) with the secrets that it refers to."""
         raw = graph if isinstance(graph, bytes) else msgspec.json.encode(graph)
-        request = schemas.SubmitRun(graph=msgspec.Raw(raw), options=options or RunOptions(), name=name)
+        request = schemas.SubmitRun(
+            graph=msgspec.Raw(raw), options=options or RunOptions(), name=name, secrets=dict(secrets or {})
+        )
         return await self._post(schemas.RunSubmitted, "/api/runs", msgspec.json.encode(request))
 
     async def run(self, run_id: str) -> schemas.RunDetail:

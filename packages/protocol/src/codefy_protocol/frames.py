@@ -200,6 +200,7 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign", omit_defau
     options: bytes = b"{}"
     """``names.RunOptions`` as JSON."""
     secrets: dict[str, str] = {}
+    """Values by name. They are in memory only, on either side."""
     payload_cap: int
     device: str
     devices: tuple[DeviceIdentity, ...]

@@ -145,6 +145,21 @@ UNKNOWN_WORKER = register(
 INTERACTIVE_WITH_WORKER = register(
     "interactive_with_worker", "The canvas runs in the server. Queue the run to send it to {worker}."
 )
+SECRETS_NOT_GIVEN = register(
+    "secrets_not_given",
+    "The graph refers to secrets whose values were not given: {names}. Give them with the submission; nothing was queued.",
+)
+SECRET_NOT_GIVEN = register(
+    "secret_not_given", "{node_id}.{param} refers to the secret {secret!r}, and no value for it was given."
+)
+SECRETS_UNKNOWN = register(
+    "secrets_unknown", "No node of the graph refers to these secrets: {names}. Leave them out, or refer to them."
+)
+SECRET_INVALID = register("secret_invalid", "The secret {secret!r} cannot be taken: {detail}.")
+SECRETS_LOST = register(
+    "secrets_lost",
+    "The run waited with secrets, which are in memory only, when the server restarted. Submit it again with their values.",
+)
 DISK_FULL = register(
     "disk_full", "The disk of {path} is full; nothing was stored. Make room there, then submit the run again."
 )

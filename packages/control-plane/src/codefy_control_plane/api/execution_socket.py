@@ -246,7 +246,9 @@ class _Connection:
         if self._own_run is not None and await self._is_live(self._own_run):
             raise Refused(409, reason(reasons.EDITOR_BUSY, run_id=self._own_run))
         options = msgspec.structs.replace(message.options, lane="interactive")
-        submitted = await service.submit(bytes(message.graph), options, message.name, state=self._state)
+        submitted = await service.submit(
+            bytes(message.graph), options, message.name, secrets=message.secrets, state=self._state
+        )
         self._own_run = submitted.run_id
         self._outbox.reply(Accepted(id=message.id, run_id=submitted.run_id, number=submitted.number))
         await self._attach(submitted.run_id, 0, 0)

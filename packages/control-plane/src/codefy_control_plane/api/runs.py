@@ -49,9 +49,10 @@ class MetricsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 async def submit_run(context: Context, body: SubmitRun) -> RunSubmitted:
     """Queue a run.
 
-    A graph with problems is refused with all of them, and nothing is stored.
+    A graph with problems is refused with all of them, and nothing is stored. A graph that refers to secrets needs their
+    values in ``secrets``.
     """
-    return await context.service.submit(bytes(body.graph), body.options, body.name)
+    return await context.service.submit(bytes(body.graph), body.options, body.name, secrets=body.secrets)
 
 
 async def list_runs(context: Context, query: RunsQuery) -> RunList:

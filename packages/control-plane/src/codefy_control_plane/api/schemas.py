@@ -55,6 +55,11 @@ class SubmitRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A graph document."""
     options: RunOptions = RunOptions()
     name: str = ""
+    secrets: dict[str, str] = {}
+    """Values by the name that nodes refer to; kept in memory until the run ends, and nowhere else."""
+
+    def __repr__(self) -> str:
+        return f"SubmitRun(name={self.name!r}, secrets={sorted(self.secrets)})"
 
 
 class RunSubmitted(msgspec.Struct, kw_only=True):
@@ -105,6 +110,8 @@ class RunDetail(RunSummary, kw_only=True):
     options: RunOptions
     graph_hash: str
     execution_facts: dict[str, Any] = {}
+    secret_names: list[str] = []
+    """Secrets that its nodes refer to. Values are never told: whoever runs it again gives them again."""
     peak_memory: PeakMemory | None = None
 
 

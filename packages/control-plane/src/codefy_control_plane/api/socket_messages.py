@@ -21,6 +21,11 @@ class Run(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag="run"):
     graph: msgspec.Raw
     options: RunOptions = RunOptions()
     name: str = ""
+    secrets: dict[str, str] = {}
+    """As in ``SubmitRun``."""
+
+    def __repr__(self) -> str:
+        return f"Run(id={self.id!r}, secrets={sorted(self.secrets)})"
 
 
 class Attach(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag="attach"):

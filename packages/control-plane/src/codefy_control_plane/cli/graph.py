@@ -16,6 +16,7 @@ import msgspec
 
 from codefy_control_plane.api.schemas import RunDetail, StoredEvent, StoredMetric
 from codefy_control_plane.cli.connect import EXIT_FAILED, EXIT_INTERRUPTED
+from codefy_control_plane.cli.secrets import secret_option
 from codefy_control_plane.cli.watch import Watcher, make_watcher
 from codefy_control_plane.client import WatchedEvents, WatchedMetrics
 from codefy_control_plane.settings import default_data_dir
@@ -101,13 +102,7 @@ def validate(file: Path, as_json: bool) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with node types as single files. By default that of the data folder, if there is one.",
 )
-@click.option(
-    "--secret",
-    "secret_names",
-    metavar="NAME",
-    multiple=True,
-    help="A secret of the graph, taken from the environment variable of this name. May be given several times.",
-)
+@secret_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def execute(
     file: Path,
@@ -117,7 +112,7 @@ def execute(
     files: Path,
     until: str | None,
     nodes: Path | None,
-    secret_names: tuple[str, ...],
+    secrets: dict[str, str],
     as_json: bool,
 ) -> None:
     """Execute FILE in this process, without a server. Ctrl-C stops it between two batches.
@@ -126,7 +121,6 @@ def execute(
     """
     registry = _registry(nodes)
     document = load(file, registry, until)
-    secrets = _secrets(secret_names)
     try:
         wanted = str(parse_device(device or document.settings.device or "cpu"))
     except BadName as error:
@@ -195,15 +189,6 @@ def _registry(nodes: Path | None) -> Registry:
     for failure in registry.failures:
         click.echo(f"warning: {failure.source} could not be loaded: {failure.error}", err=True)
     return registry
-
-
-def _secrets(names: tuple[str, ...]) -> dict[str, str]:
-    missing = [name for name in names if name not in os.environ]
-    if missing:
-        raise click.BadParameter(
-            f"no environment variable is called {', '.join(missing)}", param_hint="--secret"
-        )
-    return {name: os.environ[name] for name in names}
 
 
 @graph.command()

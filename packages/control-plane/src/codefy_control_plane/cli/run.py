@@ -20,6 +20,7 @@ from codefy_control_plane.cli.connect import (
     run_with_client,
     server_options,
 )
+from codefy_control_plane.cli.secrets import secret_option
 from codefy_control_plane.cli.watch import Watcher, make_watcher
 from codefy_control_plane.client import TERMINAL_STATUSES, Client
 from codefy_protocol.names import RunOptions, Target
@@ -41,6 +42,7 @@ class WatchingStopped(Exception):
 @click.option(
     "--priority", type=int, default=0, show_default=True, help="Higher starts sooner within its queue."
 )
+@secret_option
 @click.option("--detach", is_flag=True, help="Queue it, print its id, and return.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @server_options
@@ -52,6 +54,7 @@ def run(
     name: str,
     seed: int | None,
     priority: int,
+    secrets: dict[str, str],
     detach: bool,
     as_json: bool,
     server: str | None,
@@ -73,7 +76,7 @@ def run(
     options = RunOptions(device=device, target=target, seed=seed, priority=priority)
 
     async def submit_and_watch(client: Client) -> RunDetail | None:
-        submitted = await client.submit(document, options, name)
+        submitted = await client.submit(document, options, name, secrets=secrets)
         if detach:
             click.echo(msgspec.json.encode(submitted).decode() if as_json else submitted.run_id)
             return None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from codefy_protocol.bodies import ConsoleBody
+from codefy_protocol.redaction import StreamRedactor
 
 OUTPUT_LOG = "output.log"
 
@@ -54,17 +55,25 @@ def _write_at(descriptor: int, data: bytes, offset: int) -> None:
 class ConsoleCapture:
     """Turns what a run in the server prints into console bodies with consecutive offsets."""
 
-    def __init__(self, record: Callable[[ConsoleBody], None]) -> None:
+    def __init__(self, record: Callable[[ConsoleBody], None], secrets: Iterable[str] = ()) -> None:
         self._record = record
+        self._redactor = StreamRedactor(secrets)
         self._offset = 0
         self._lock = threading.Lock()
 
     def write(self, text: str) -> None:
-        """Take ``text`` from any thread."""
-        if not text:
-            return
-        size = len(text.encode("utf-8", "replace"))
+        """Take ``text`` from any thread. What may be the beginning of a secret waits for what follows."""
         with self._lock:
+            self._put(self._redactor.feed(text))
+
+    def finish(self) -> None:
+        """Give what waits, at the end of the run."""
+        with self._lock:
+            self._put(self._redactor.flush())
+
+    def _put(self, text: str) -> None:
+        if text:
+            size = len(text.encode("utf-8", "replace"))
             body = ConsoleBody(offset=self._offset, text=text, size=size)
             self._offset += size
             self._record(body)

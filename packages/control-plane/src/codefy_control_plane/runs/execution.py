@@ -18,6 +18,7 @@ from codefy_control_plane.runs.feed import Feed
 from codefy_control_plane.runs.live import LiveRun
 from codefy_control_plane.runs.ports import AcknowledgingExecutor, CancellableExecutor, RunExecutor, Workers
 from codefy_control_plane.runs.recorder import NODE_PROGRESS, AttemptRecorder
+from codefy_control_plane.runs.secrets import SecretVault
 from codefy_control_plane.runs.submission import INTERACTIVE_LANE
 from codefy_control_plane.runs.terminal import run_end, run_error, start_event
 from codefy_control_plane.scheduling.model import Placement
@@ -39,6 +40,7 @@ from codefy_control_plane.storage.metrics import latest_metrics
 from codefy_control_plane.storage.node_sources import read_node_sources
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest, InProcessExecutor
 from codefy_engine.execution.outputs import OutputStore
+from codefy_engine.execution.secrets import Redactor
 from codefy_engine.graph.document import GraphDocument, parse_graph
 from codefy_engine.nodes.registry import Registry, default_registry
 from codefy_engine.nodes.travelling import packages_of
@@ -63,6 +65,7 @@ class AttemptRunner:
 
     Args:
         changed: called when a run's row or progress changed.
+        vault: values of secrets of runs.
         registry: node types of runs in the server; those installed by default.
         outputs: where runs in the server keep their outputs.
     """
@@ -74,6 +77,7 @@ class AttemptRunner:
         feed: Feed,
         *,
         changed: Callable[[], None],
+        vault: SecretVault,
         registry: Registry | None = None,
         outputs: OutputStore | None = None,
     ) -> None:
@@ -84,6 +88,7 @@ class AttemptRunner:
         self._database = database
         self._feed = feed
         self._changed = changed
+        self._vault = vault
         self._registry = registry
         self._outputs = outputs
 
@@ -117,7 +122,7 @@ class AttemptRunner:
             run_dir=run_dir,
             files_dir=self._settings.files_dir,
             payload_cap=self._settings.payload_cap_bytes,
-            secrets={},
+            secrets=self._vault.of(live.run_id),
             sinks=recorder.sinks,
             stop=live.stop,
             registry=self._registry,
@@ -188,6 +193,7 @@ class AttemptRunner:
             feed=self._feed,
             log=RunLog(path / OUTPUT_LOG, self._settings.max_log_bytes),
             payload_cap=self._settings.payload_cap_bytes,
+            redactor=Redactor(self._vault.of(live.run_id)),
         )
         recorder.on_commit = self._changed
         live.recorder = recorder
@@ -249,7 +255,8 @@ class AttemptRunner:
         self, live: LiveRun, recorder: AttemptRecorder, request: ExecutionRequest
     ) -> tuple[ExecutionOutcome, asyncio.Task[ExecutionOutcome] | None]:
         context = contextvars.copy_context()
-        context.run(capture_into, ConsoleCapture(recorder.console))
+        console = ConsoleCapture(recorder.console, request.secrets.values())
+        context.run(capture_into, console)
         async with _flushing(recorder):
             running = asyncio.create_task(InProcessExecutor().run(request), context=context)
             try:
@@ -257,6 +264,7 @@ class AttemptRunner:
             except asyncio.CancelledError:
                 running.cancel()
                 raise
+        console.finish()
         if running.done():
             return running.result(), None
         recorder.warn(reason(reasons.STOP_IGNORED, seconds=self._settings.local_grace_s))
@@ -311,6 +319,9 @@ class AttemptRunner:
         duration_s: float,
     ) -> None:
         status, error = outcome.status, outcome.error
+        if error is not None:
+            # What became of a worker's run is told by its agent too.
+            error = Redactor(self._vault.of(live.run_id)).error(error)
         if status == CANCELLED and live.interrupted is not None and not live.cancel_requested:
             status, error = INTERRUPTED, run_error(live.interrupted)
         if status in (FAILED, INTERRUPTED) and error is None:

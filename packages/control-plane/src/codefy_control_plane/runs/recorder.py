@@ -29,6 +29,7 @@ from codefy_control_plane.storage.attempts import (
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.storage.events import NewEvent, stored_events
 from codefy_control_plane.storage.metrics import NewMetric, stored_metric
+from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol.bodies import ArtifactBody, ConsoleBody, MetricsBody, WarningBody
 from codefy_protocol.envelope import JsonNumber, cap_body, encode_body, number_from_json
@@ -89,7 +90,15 @@ class AttemptRecorder:
     """
 
     def __init__(
-        self, run_id: str, attempt: int, *, database: Database, feed: Feed, log: RunLog, payload_cap: int
+        self,
+        run_id: str,
+        attempt: int,
+        *,
+        database: Database,
+        feed: Feed,
+        log: RunLog,
+        payload_cap: int,
+        redactor: Redactor | None = None,
     ) -> None:
         self.run_id = run_id
         self.attempt = attempt
@@ -115,6 +124,7 @@ class AttemptRecorder:
         self._feed = feed
         self._log = log
         self._payload_cap = payload_cap
+        self._redactor = redactor or None
         self._pending = _Pending()
         self._dirty = False
         self._lock = threading.Lock()
@@ -122,16 +132,24 @@ class AttemptRecorder:
 
     # ------------------------------------------------------------------ taking records, from any thread
 
+    def _shown(self, body: bytes) -> bytes:
+        """The body without secrets. Where the graph runs they are taken out already; this is the last door."""
+        return body if self._redactor is None else self._redactor.body(body)
+
     def _emit(self, kind: str, ts: float, body: bytes) -> None:
+        body = self._shown(body)
         self._append(lambda pending: pending.events.append((kind, ts, body)))
 
     def _record_metrics(self, ts: float, body: bytes) -> None:
+        body = self._shown(body)
         self._append(lambda pending: pending.metrics.append((ts, body)))
 
     def _record_artifact(self, ts: float, body: bytes) -> None:
+        body = self._shown(body)
         self._append(lambda pending: pending.artifacts.append((ts, body)))
 
     def _warn(self, ts: float, body: bytes) -> None:
+        body = self._shown(body)
         self._append(lambda pending: pending.events.append((RUN_WARNING, ts, body)))
 
     def started(self, body: bytes) -> None:
@@ -149,6 +167,8 @@ class AttemptRecorder:
         What only the server itself writes there is left out.
         """
         told = {key: value for key, value in facts.items() if key not in FACTS_OF_THE_SERVER}
+        if self._redactor is not None:
+            told = self._redactor.plain(told)
         self._append(lambda pending: pending.facts.update(told))
 
     def console(self, body: ConsoleBody) -> None:

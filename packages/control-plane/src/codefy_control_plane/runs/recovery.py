@@ -6,6 +6,7 @@ row                             becomes
 queued                          queued, in the order of submission (``CODEFY_QUEUE_ON_RESTART=interrupt``: interrupted)
 queued, a cancel was asked for  cancelled
 queued, interactive lane        interrupted: the canvas that waited is gone
+queued, with secrets            interrupted, as ``secrets_lost``: their values were in memory only
 running in the server           interrupted
 running on a worker             disconnected: its slots are taken again and it waits for its worker
 ==============================  =====================================================================================
@@ -37,6 +38,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """``cancelled`` or ``interrupted`` when it does not go on."""
     file_types: frozenset[str] = frozenset()
     """Its node types that travel with it."""
+    secrets_lost: bool = False
+    """Whether it ends because of the secrets it waited with."""
 
 
 def find_left_runs(connection: sqlite3.Connection, *, keep_queue: bool, adopt: bool) -> list[Found]:
@@ -45,18 +48,21 @@ def find_left_runs(connection: sqlite3.Connection, *, keep_queue: bool, adopt: b
     for row in read_live_runs(connection):
         attempt: AttemptRow | None = None
         ends_as: str | None = None
+        lost = False
         if row.status == QUEUED:
             if row.cancel_requested:
                 ends_as = CANCELLED
             elif row.lane == INTERACTIVE_LANE or not keep_queue:
                 ends_as = INTERRUPTED
+            elif msgspec.json.decode(row.secret_names):
+                ends_as, lost = INTERRUPTED, True
         else:
             if adopt and row.worker_id is not None:
                 attempt = read_attempt(connection, row.run_id, row.attempt)
             if attempt is None:
                 ends_as = INTERRUPTED
         types = frozenset[str]() if ends_as is not None else read_file_types(connection, row.run_id)
-        found.append(Found(row=row, attempt=attempt, ends_as=ends_as, file_types=types))
+        found.append(Found(row=row, attempt=attempt, ends_as=ends_as, file_types=types, secrets_lost=lost))
     return found
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from codefy_control_plane.runs.reading import RunReader, read_page, run_not_foun
 from codefy_control_plane.runs.recorder import MAX_INTEGER
 from codefy_control_plane.runs.recovery import Found, find_left_runs, live_run, stored_placement
 from codefy_control_plane.runs.retention import delete_run, prune
+from codefy_control_plane.runs.secrets import NO_SECRETS, SecretVault
 from codefy_control_plane.runs.submission import (
     INTERACTIVE_LANE,
     Submission,
@@ -108,6 +109,7 @@ class RunService:
             overrides=settings.slot_overrides,
         )
         self._scheduler = Scheduler(limits)
+        self._vault = SecretVault()
         self.outputs = OutputReader(OutputStore(settings.output_store_max_mb << 20))
         """What runs in the server keep of their outputs."""
         self._runner = AttemptRunner(
@@ -116,6 +118,7 @@ class RunService:
             self.feed,
             registry=registry,
             changed=self.runs_changed.notify,
+            vault=self._vault,
             outputs=self.outputs.store,
         )
         self._reader = RunReader(database, self.feed, settings.runs_dir, self._live_view)
@@ -159,7 +162,8 @@ class RunService:
     async def _take_over(self, found: Found) -> None:
         live = live_run(found.row, found.file_types)
         if found.ends_as is not None:
-            why = None if found.ends_as == CANCELLED else reason(reasons.SERVER_RESTARTED)
+            lost = reasons.SECRETS_LOST if found.secrets_lost else reasons.SERVER_RESTARTED
+            why = None if found.ends_as == CANCELLED else reason(lost)
             await self._runner.end_unstarted(live, found.ends_as, why)
             return
         self._live[live.run_id] = live
@@ -198,6 +202,7 @@ class RunService:
         await self._devices.close()
         self.feed.close()
         self._output.remove()
+        self._vault.close()
 
     async def _end_unreturned(self, live: LiveRun) -> None:
         """A graceful stop ends the adopted runs whose worker never came back (D-6)."""
@@ -222,11 +227,13 @@ class RunService:
         options: RunOptions,
         name: str = "",
         *,
+        secrets: Mapping[str, str] = NO_SECRETS,
         state: ExecutionState | None = None,
     ) -> RunSubmitted:
         """Check and store a run, and start or queue it.
 
-        An interactive run reuses what earlier runs with the same ``state`` left in it.
+        ``secrets`` are the values that the graph refers to. An interactive run reuses what earlier runs with the same
+        ``state`` left in it.
 
         Raises:
             Refused: 400 for what can never run (nothing is stored), 409 when the interactive lane is full, 503 while
@@ -236,15 +243,15 @@ class RunService:
             raise Refused(503, reason(reasons.SHUTTING_DOWN))
         registry = self._registry
         submission = await asyncio.to_thread(
-            lambda: check_submission(graph, options, name, registry or default_registry())
+            lambda: check_submission(graph, options, name, registry or default_registry(), secrets)
         )
         run_id = self._new_run_id()
         why = self._scheduler.refusal(submission.queued(run_id, 0))
         if why is not None:
             raise Refused(400, why)
         if options.lane == INTERACTIVE_LANE:
-            return await self._submit_interactive(run_id, submission, state)
-        live = await self._store(run_id, submission)
+            return await self._submit_interactive(run_id, submission, state, secrets)
+        live = await self._store(run_id, submission, secrets)
         self._scheduler.enqueue(live.request)
         self._schedule()
         position = self._scheduler.position(run_id)
@@ -257,13 +264,17 @@ class RunService:
         )
 
     async def _submit_interactive(
-        self, run_id: str, submission: Submission, state: ExecutionState | None
+        self,
+        run_id: str,
+        submission: Submission,
+        state: ExecutionState | None,
+        secrets: Mapping[str, str],
     ) -> RunSubmitted:
         if len(self._interactive) >= self._settings.max_interactive:
             raise Refused(409, reason(reasons.INTERACTIVE_BUSY, running=len(self._interactive)))
         self._interactive.add(run_id)
         try:
-            live = await self._store(run_id, submission)
+            live = await self._store(run_id, submission, secrets)
         except BaseException:
             self._interactive.discard(run_id)
             raise
@@ -279,7 +290,7 @@ class RunService:
             queue_position=None,
         )
 
-    async def _store(self, run_id: str, submission: Submission) -> LiveRun:
+    async def _store(self, run_id: str, submission: Submission, secrets: Mapping[str, str]) -> LiveRun:
         row = submission.row(run_id, time.time())
         try:
             number = await self._database.write(lambda connection: insert_run(connection, row))
@@ -295,6 +306,7 @@ class RunService:
             options=submission.options,
         )
         self._live[run_id] = live
+        self._vault.put(run_id, secrets)
         return live
 
     # ------------------------------------------------------------------ execution
@@ -333,6 +345,8 @@ class RunService:
             self._attempts.pop(run_id, None)
             self._worker_attempts.discard(run_id)
             self._interactive.discard(run_id)
+            if leftover is None:
+                self._vault.drop(run_id)
             if ended:
                 self._live.pop(run_id, None)
         if leftover is not None and not self._closing:
@@ -345,6 +359,7 @@ class RunService:
     async def _free_slots_after(self, leftover: asyncio.Task[Any], run_id: str) -> None:
         """Keep the slots of a run that ignored its stop until its thread has ended (L-4)."""
         await asyncio.wait((leftover,))
+        self._vault.drop(run_id)
         self._scheduler.release(run_id)
         self._schedule()
 
@@ -366,6 +381,7 @@ class RunService:
             # It waits, and from here on cannot start: end it at once.
             live.cancel_requested = True
             self._live.pop(run_id, None)
+            self._vault.drop(run_id)
             await self._runner.end_unstarted(live, CANCELLED)
             self._schedule()
             return RunCancelled(run_id=run_id, status=CANCELLED, cancel_requested=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from secrets import randbits
 
 import msgspec
 
 from codefy_control_plane.runs.errors import Refused
+from codefy_control_plane.runs.secrets import NO_SECRETS, check_secrets
 from codefy_control_plane.scheduling.model import QueuedRun
 from codefy_control_plane.storage.runs import NewRun
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
@@ -56,6 +57,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """What goes along to a worker; empty for a run in the server, which has it."""
     packages: dict[str, str] = {}
     """Node types of packages → the package."""
+    secret_names: tuple[str, ...] = ()
+    """What its nodes refer to; the values are no part of it."""
 
     def queued(self, run_id: str, sequence: int) -> QueuedRun:
         """The run as the scheduler sees it."""
@@ -88,14 +91,21 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
             requested_devices=msgspec.json.encode(self.devices).decode(),
             created_at=now,
             node_files=self.node_files,
+            secret_names=msgspec.json.encode(self.secret_names).decode(),
         )
 
 
-def check_submission(graph: bytes, options: RunOptions, name: str, registry: Registry) -> Submission:
+def check_submission(
+    graph: bytes,
+    options: RunOptions,
+    name: str,
+    registry: Registry,
+    secrets: Mapping[str, str] = NO_SECRETS,
+) -> Submission:
     """Check everything that needs no knowledge of workers. Takes a while for a large graph: call it in a thread.
 
     Raises:
-        Refused: 400, for a graph with all its problems.
+        Refused: 400, for a graph with all its problems, or for secrets that are not as the graph needs them.
     """
     check_options(options)
     if len(name) > MAX_NAME:
@@ -107,7 +117,9 @@ def check_submission(graph: bytes, options: RunOptions, name: str, registry: Reg
         problems = error.problems
     else:
         if not problems:
-            return _resolve(document, options, name.strip(), registry)
+            names = check_secrets(document, registry, secrets, options.until_node)
+            made = _resolve(document, options, name.strip(), registry)
+            return msgspec.structs.replace(made, secret_names=names)
     raise Refused(400, reason(reasons.INVALID_GRAPH, count=len(problems)), problems)
 
 
@@ -212,7 +224,7 @@ def run_id_maker(clock: Callable[[], float] = time.time) -> Callable[[], str]:
     def make() -> str:
         nonlocal last
         # 44 bits of milliseconds last until the year 2527; 20 random bits keep ids from being guessed in a row.
-        last = max((int(clock() * 1000) << 20) | secrets.randbits(20), last + 1)
+        last = max((int(clock() * 1000) << 20) | randbits(20), last + 1)
         return f"{last:016x}"
 
     return make

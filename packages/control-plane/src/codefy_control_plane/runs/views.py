@@ -84,5 +84,6 @@ def run_detail(row: RunRow, graph: bytes, live: LiveView | None) -> RunDetail:
         options=run_options(row),
         graph_hash=row.graph_hash,
         execution_facts=_decode_facts(row.execution_facts),
+        secret_names=_decode_names(row.secret_names),
         peak_memory=None if row.peak_memory is None else _decode_memory(row.peak_memory),
     )

@@ -172,3 +172,26 @@ def m2026_12_01_node_sources(db: sqlite_utils.Database) -> None:
         "CREATE INDEX exec_run_node_sources_by_content ON exec_run_node_sources (sha256)",
     ):
         db.conn.execute(statement)
+
+
+@migration
+def m2026_12_01_secrets_and_facts(db: sqlite_utils.Database) -> None:
+    """Names of the secrets that runs wait with (never their values), fingerprints, and where results come from."""
+    for statement in (
+        "ALTER TABLE exec_runs ADD COLUMN secret_names TEXT NOT NULL DEFAULT '[]'",
+        """CREATE TABLE exec_run_fingerprints (
+            run_id TEXT NOT NULL,
+            attempt INTEGER NOT NULL,
+            digest TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            PRIMARY KEY (run_id, attempt)
+        ) WITHOUT ROWID""",
+        """CREATE TABLE exec_run_provenance (
+            run_id TEXT NOT NULL,
+            attempt INTEGER NOT NULL,
+            node_id TEXT NOT NULL,
+            record TEXT NOT NULL,
+            PRIMARY KEY (run_id, attempt, node_id)
+        ) WITHOUT ROWID""",
+    ):
+        db.conn.execute(statement)

@@ -12,6 +12,8 @@ from codefy_control_plane.storage.graphs import drop_unused_graph, insert_graph
 from codefy_control_plane.storage.node_sources import drop_node_sources, insert_node_sources
 from codefy_engine.nodes.travelling import SourceFile
 
+NOTHING = "[]"
+
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     """A submission that was checked. Texts that hold JSON say so."""
@@ -34,6 +36,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     node_files: tuple[SourceFile, ...] = ()
     """What the run takes to a worker."""
+    secret_names: str = NOTHING
+    """JSON list."""
 
 
 class RunRow(msgspec.Struct, frozen=True):
@@ -75,6 +79,8 @@ class RunRow(msgspec.Struct, frozen=True):
     """JSON object; written when the run ends."""
     event_count: int
     metric_count: int
+    secret_names: str
+    """JSON list of what its nodes refer to."""
 
     @property
     def ended(self) -> bool:
@@ -91,8 +97,8 @@ def insert_run(connection: sqlite3.Connection, run: NewRun) -> int:
     insert_graph(connection, run.graph_hash, run.graph, run.created_at)
     row = connection.execute(
         "INSERT INTO exec_runs (run_id, name, graph_name, graph_hash, node_types, lane, options, status, queue_key,"
-        " requested_worker, requested_device, requested_devices, device, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        " requested_worker, requested_device, requested_devices, device, created_at, secret_names)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (
             run.run_id,
             run.name,
@@ -108,6 +114,7 @@ def insert_run(connection: sqlite3.Connection, run: NewRun) -> int:
             run.requested_devices,
             run.requested_device,
             run.created_at,
+            run.secret_names,
         ),
     ).fetchone()
     insert_node_sources(connection, run.run_id, run.node_files, run.created_at)

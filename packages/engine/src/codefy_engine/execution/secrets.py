@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -27,9 +27,11 @@ class SecretMissing(NodeError):
 class Redactor:
     """Replaces secret values, however they are written, by ``[secret NAME]``."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
+    def __init__(self, secrets: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
+        """From values by name, or from pairs of name and value."""
+        pairs = cast("Mapping[str, str]", secrets).items() if isinstance(secrets, Mapping) else secrets
         found: dict[str, str] = {}
-        for name, value in secrets.items():
+        for name, value in pairs:
             if len(value) < MIN_CHARACTERS:
                 continue
             for form in forms_of(value):
