@@ -77,3 +77,26 @@ def test_without_torch_nothing_is_imported_for_it() -> None:
         "found = f(load_torch=False); assert found.torch and 'torch' not in sys.modules, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_whose_path_came_over_a_wire_is_in_the_hash_of_what_follows(
+    harness: Any, new_kept: Any
+) -> None:
+    folder = harness.folder / "files"
+    folder.mkdir()
+
+    def told(text: str) -> dict[str, Any]:
+        (folder / "a.txt").write_text(text)
+        graph = Builder(registry=harness.registry())
+        path = graph.add("ConstantValue", "path", kind="text", text="a.txt")
+        read = graph.add("TextFile", "read", path=path)
+        graph.add("TextStatistics", "count", text=read)
+        facts: list[dict[str, Any]] = []
+        request = harness.request(graph.build(), new_kept(), options=RunOptions(provenance=True, seed=1))
+        sinks = dataclasses.replace(request.sinks, facts=lambda ts, body: facts.append(json.loads(body)))
+        execute_graph(dataclasses.replace(request, sinks=sinks))
+        return {item["node_id"]: item["input_hashes"] for item in facts[0]["provenance"]}
+
+    one, other = told("one"), told("three")
+    assert one["read"] == other["read"]
+    assert one["count"]["text"] != other["count"]["text"]

@@ -10,6 +10,7 @@ import pytest
 
 from codefy_engine.execution import cache
 from codefy_engine.execution.cache import ResultCache, result_of
+from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph import Builder, parse_graph
 from codefy_engine.nodes.base import Node, NodeContext, input, node, output, param
@@ -466,3 +467,33 @@ def test_every_node_with_a_device_of_its_own_is_told_also_when_it_is_reused(harn
     for _ in range(2):
         _, kept = harness.execute(document, state=state)
         assert [item["node_id"] for item in kept.warnings] == ["a", "b"]
+
+
+# ---------------------------------------------------------------------- weights of a session
+def weights(harness: Any, state: ExecutionState | None, width: int = 3) -> list[float]:
+    """A layer's and a module's answers to the same samples, in a run without a seed."""
+    graph = Builder(registry=harness.registry())
+    x = graph.add("TensorByHand", "x", values=[[1.0, 2.0]])
+    net = graph.subgraph("net")
+    inner = net.add("Linear", "l", x=net.add("ModuleInput", "in"), out_features=width)
+    net.add("ModuleOutput", "out", x=inner)
+    applied = graph.add("ApplyModel", "apply", x=x, model=graph.add("Module", "m", subgraph="net"))
+    graph.add("Linear", "layer", x=applied["y"], out_features=2)
+    outcome, kept = harness.execute(
+        graph.build(), state=state, outputs=(store := OutputStore()), options=RunOptions(record_outputs=True)
+    )
+    assert outcome.status == "succeeded", outcome.error
+    assert kept.last_status()["m"] == "succeeded"
+    return [store.value("run-1", node_id, "y").flatten().tolist() for node_id in ("apply", "layer")]
+
+
+def test_weights_stay_for_the_runs_of_a_session(harness: Any) -> None:
+    state = ExecutionState()
+    first = weights(harness, state)
+    assert weights(harness, state) == first
+    other = weights(harness, ExecutionState())
+    assert other[0] != first[0] and other[1] != first[1]
+    assert weights(harness, None)[0] != weights(harness, None)[0]
+    # Another width makes other layers.
+    wider = weights(harness, state, width=4)
+    assert len(wider[0]) == 4

@@ -309,6 +309,16 @@ class Keys:
         return self._levels[kind, name]
 
 
+def with_reads(key: bytes | None, reads: Mapping[str, bytes] | None) -> bytes | None:
+    """A digest of everything that decided a result: its key, and the files whose paths came over wires."""
+    if key is None or not reads:
+        return key
+    digest = blake2b(key, digest_size=16)
+    for path, stamp in sorted(reads.items()):
+        digest.update(f"{path}\0".encode(errors="replace") + stamp)
+    return digest.digest()
+
+
 def stamp_of(path: Path | str) -> bytes:
     """Size and time of a file, or of all files in a folder: another one when they were changed."""
     path = Path(path)

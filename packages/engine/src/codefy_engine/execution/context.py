@@ -94,6 +94,8 @@ class RunScope:
     """Keeps each node's progress in order."""
     presets: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """Presets that nodes execute, planned."""
+    provenance: bool = False
+    """Whether it is told where each result comes from."""
     outputs: OutputStore | None = None
     """Where outputs and traces are kept, when the run records them."""
     devices: dict[str, tuple[str, Reason | None]] = field(default_factory=dict[str, Any])
@@ -312,7 +314,7 @@ class RunContext:
         self._scope.callbacks.console(body)
 
     def reading(self, path: Path) -> None:
-        if self._scope.state is None:
+        if self._scope.state is None and not self._scope.provenance:
             return
         if self.reads is None:
             self.reads = {}

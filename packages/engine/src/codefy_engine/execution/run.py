@@ -97,6 +97,7 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
         halt=threading.Event(),
         secrets=request.secrets,
         state=request.state,
+        provenance=options.provenance and request.sinks.facts is not None,
         outputs=request.outputs if options.record_outputs else None,
     )
     request.run_dir.mkdir(parents=True, exist_ok=True)
@@ -112,7 +113,7 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
             halt_on_error=options.error_mode == "stop",
             keys=_keys(request, prepared, device, seed),
             outputs=outputs,
-            provenance=options.provenance and request.sinks.facts is not None,
+            provenance=scope.provenance,
         )
         run.go(parallel_nodes())
     if options.provenance:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from codefy_engine.execution import events
-from codefy_engine.execution.cache import Keys, Result, result_of, stamp_of
+from codefy_engine.execution.cache import Keys, Result, result_of, stamp_of, with_reads
 from codefy_engine.execution.context import ARTIFACT, CONSOLE, INNER, METRICS, RunContext, RunScope
 from codefy_engine.execution.errors import node_error
 from codefy_engine.execution.outputs import OutputStore
@@ -247,7 +247,7 @@ class GraphRun:
     def _record(self, index: int, planned: PlannedNode, status: str, duration: float) -> None:
         assert self.records is not None and self.keys is not None
         inputs: Mapping[str, tuple[str, bytes | None]] = {
-            port: (f"{self.nodes[source].id}.{name}", self.keys[source])
+            port: (f"{self.nodes[source].id}.{name}", with_reads(self.keys[source], self.reads[source]))
             for port, source, name in self.sources[index]
         }
         volatile = self.volatile[index] or self.keys[index] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from codefy_engine.nodes.base import Node, NodeContext, NodeError, input, node, output, param
@@ -22,7 +23,8 @@ class Module(Node):
     Inside stand a **ModuleInput**, layers, and a **ModuleOutput**; several of either have numbers. Sizes that come
     in are not written down: each layer is made when the first data arrives, in the training loop, which then reports
     every layer's output shape and number of parameters. The run's seed decides the initial weights, layer by layer,
-    so adding a layer does not change the others.
+    so adding a layer does not change the others. Without one they are random, and stay the same for the runs of a
+    session.
 
     With several outputs the model gives a tuple, in the order of their numbers. A module within a module is a
     **Submodule**.
@@ -38,7 +40,10 @@ class Module(Node):
         from codefy_engine.training.module_plan import plans_within
 
         plan = ctx.subgraph(self.subgraph)
-        return GraphModule(self.subgraph, plan, seed=ctx.seed, plans=plans_within(plan, ctx.subgraph))
+        seed = ctx.seed
+        if seed is None:
+            seed = ctx.persistent("seed", lambda: secrets.randbits(31))
+        return GraphModule(self.subgraph, plan, seed=seed, plans=plans_within(plan, ctx.subgraph))
 
 
 @node(type="ModuleInput", title="Module input", category="module", icon="log-in", layer=True)
