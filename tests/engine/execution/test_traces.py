@@ -314,3 +314,12 @@ def test_a_sampler_tells_how_the_pictures_come_out_of_the_noise(harness: Any) ->
     assert trace.info.kind == "sampling"
     assert [item.step for item in trace.steps] == list(range(8))
     assert trace.steps[0].values["pictures"].count == 8
+
+
+def test_facts_of_a_huge_tensor_are_those_of_evenly_spaced_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "_WHOLE", 100)
+    tensor = torch.arange(1000.0)
+    facts = facts_of(tensor, histogram=True)
+    assert facts.count == 1000 and sum(facts.histogram) == 100
+    assert facts.mean == pytest.approx(float(tensor[::10].mean()))
+    assert (facts.min, facts.max) == (0.0, 990.0)

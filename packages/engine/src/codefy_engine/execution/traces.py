@@ -23,8 +23,8 @@ MAX_GRADIENT_BYTES = 64 << 20
 MAX_TRACES = 64
 """Of one run."""
 BINS = 16
-_EVERY = 1 << 22
-"""A histogram of more numbers than this is one of some of them."""
+_WHOLE = 1 << 24
+"""Facts of more numbers than this are those of some of them, evenly spaced: looking must not need much memory."""
 _TAIL = 4
 """A pause is told when it is farther than this part of the usual distance from the step that was told last."""
 
@@ -239,12 +239,18 @@ def _bounded(values: Mapping[str, Any]) -> dict[str, TensorFacts]:
     }
 
 
+def _some(tensor: Any) -> Any:
+    """The numbers of a tensor in a row, or evenly spaced ones of a huge one."""
+    flat = tensor.detach().reshape(-1)
+    return flat if flat.numel() <= _WHOLE else flat[:: -(-flat.numel() // _WHOLE)]
+
+
 def moments(tensor: Any) -> Any:
     """float32 ``[7]`` on the tensor's device, nothing read from it: the numbers of :class:`TensorFacts` in order."""
     import torch
 
     with torch.no_grad():
-        flat = tensor.detach().reshape(-1).to(torch.float32)
+        flat = _some(tensor).to(torch.float32)
         if flat.numel() == 0:
             return flat.new_zeros(7)
         finite = torch.isfinite(flat)
@@ -295,10 +301,7 @@ def histogram_of(tensor: Any, low: float, high: float) -> list[int]:
     """How many of the finite numbers lie in each of :data:`BINS` equal parts of ``low`` to ``high``."""
     import torch
 
-    flat = tensor.detach().reshape(-1)
-    if flat.numel() > _EVERY:
-        flat = flat[:: -(-flat.numel() // _EVERY)]
-    flat = flat.to(torch.float32)
+    flat = _some(tensor).to(torch.float32)
     flat = flat[torch.isfinite(flat)]
     if not flat.numel():
         return []

@@ -154,10 +154,10 @@ def run_training(ctx: NodeContext, request: TrainingRequest) -> TrainingOutcome:
         kept = "" if keep == "none" else "; checkpoints of the epochs before it are kept"
         raise NodeError(f"{error}{kept}. Try a smaller learning rate, or clip the gradients") from error
     finally:
-        if trace is not None:
-            trace.close()
         # Also after a stop or an error: what was written can be used.
         files.report()
+        if trace is not None:
+            trace.close()
     ctx.check_stop()
     model.eval()
     if isinstance(model, GraphModule):
