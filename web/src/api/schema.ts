@@ -50,6 +50,9 @@ export interface Device {
   load?: number | null;
   temperature?: number | null;
   power_watts?: number | null;
+  unclean?: UncleanSlot | null;
+  foreign?: ForeignUse | null;
+  cleanliness_unverifiable?: boolean;
 }
 
 export interface DeviceList {
@@ -95,6 +98,12 @@ export interface ExampleSummary {
   title: string;
   description: string;
   node_count: number;
+}
+
+export interface ForeignUse {
+  memory?: number;
+  pid: number;
+  process?: string;
 }
 
 export interface GraphList {
@@ -525,6 +534,14 @@ export interface TraceStep {
   epoch?: number | string | null;
   values?: Record<string, TensorFacts>;
   gradients?: Record<string, TensorFacts>;
+}
+
+export interface UncleanSlot {
+  run_id: string;
+  attempt?: number;
+  pid: number;
+  process?: string;
+  pids?: number[];
 }
 
 export interface ValidateGraph {

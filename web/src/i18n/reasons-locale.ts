@@ -111,6 +111,7 @@ export default {
   node_package_missing:
     "這裡沒有安裝節點類型 {types}。請在工作機上執行：codefy-agent engine install --with {packages}",
   device_not_offered: "{worker} 不提供 {device}，它提供 {offered}。",
+  mig_in_set: "{device} 是 MIG 實例，不能與其他裝置同組。請單獨指定它，或指定整張卡。",
   duplicate_assignment: "{worker} 已經有執行 {run_id}。",
   agent_draining: "{worker} 正在排空，不接新的執行。",
   agent_stopped: "代理程式 {worker} 被停止。",

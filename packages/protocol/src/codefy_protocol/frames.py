@@ -12,6 +12,30 @@ import msgspec
 # ------------------------------------------------------------------ shared parts
 
 
+class UncleanSlot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run ended and something of it still holds its card (P-9): part of ``Device``."""
+
+    run_id: str
+    attempt: int = 1
+    pid: int
+    """Of the process that holds it; of the first one when there are several."""
+    process: str = ""
+    """Its name, when the system tells it."""
+    pids: tuple[int, ...] = ()
+    """All of them."""
+
+
+class ForeignUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What programs outside Codefy hold of a card (S-16): part of ``Device``."""
+
+    memory: int = 0
+    """Bytes that all of them hold; 0 when the driver does not say."""
+    pid: int
+    """Of the one that holds the most."""
+    process: str = ""
+    """Its name, such as ``blender``."""
+
+
 class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One device of a machine. Memory is in bytes, load in 0..1; ``None`` means the driver does not say."""
 
@@ -28,6 +52,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     load: float | None = None
     temperature: float | None = None
     power_watts: float | None = None
+    unclean: UncleanSlot | None = None
+    """Set from before the ``run_finished`` of the run until its processes are gone."""
+    foreign: ForeignUse | None = None
+    cleanliness_unverifiable: bool = False
+    """Whether the driver's process list says nothing here, as in most containers: then neither of the two can be told."""
 
 
 class DeviceIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

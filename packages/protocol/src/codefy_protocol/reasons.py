@@ -272,6 +272,10 @@ NODE_PACKAGE_MISSING = register(
     "node_package_missing",
     "The node types {types} are not installed here. Run on the worker: codefy-agent engine install --with {packages}",
 )
+MIG_IN_SET = register(
+    "mig_in_set",
+    "{device} is a MIG instance, which takes part in no set of devices. Name it alone, or name whole cards.",
+)
 DUPLICATE_ASSIGNMENT = register("duplicate_assignment", "{worker} already has the run {run_id}.")
 AGENT_DRAINING = register("agent_draining", "{worker} is draining and takes no run.")
 AGENT_STOPPED = register("agent_stopped", "The agent {worker} was stopped.")
