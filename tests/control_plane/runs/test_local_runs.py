@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -438,3 +439,27 @@ async def test_without_memory_for_outputs_none_are_kept(make_house: Callable[...
     with pytest.raises(Refused) as refused:
         await house.service.outputs.values(run_id, "count", "last")
     assert (refused.value.status, refused.value.reason.code) == (404, "output_not_kept")
+
+
+# ---------------------------------------------------------------------- what computed it
+
+
+async def test_a_run_says_what_computed_it_and_on_demand_where_results_come_from(house: House) -> None:
+    plain = (await house.submit()).run_id
+    facts = (await house.ended(plain)).execution_facts
+    assert facts["fingerprint_source"] == "server"
+    found = await house.service.provenance(plain)
+    assert found.fingerprint_digest == facts["fingerprint_digest"]
+    assert msgspec.json.decode(found.fingerprint)["python"] == platform.python_version()
+    assert found.records == []
+    asked = (await house.submit(("Count", {}), ("Say", {}), provenance=True, seed=4)).run_id
+    await house.ended(asked)
+    first = await house.service.provenance(asked, 0, 1)
+    rest = await house.service.provenance(asked, first.next_cursor, 10)
+    records = [*first.records, *rest.records]
+    assert sorted(record.type for record in records) == ["Count", "Say"]
+    assert {record.seed for record in records} == {4}
+    assert (await house.service.provenance(asked, rest.next_cursor)).records == []
+    with pytest.raises(Refused) as refused:
+        await house.service.provenance("nothing")
+    assert refused.value.reason.code == "run_not_found"

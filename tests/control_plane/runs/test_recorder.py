@@ -20,8 +20,11 @@ from codefy_control_plane.runs.terminal import run_end
 from codefy_control_plane.storage.attempts import AttemptStart, read_attempt, start_attempt
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.storage.events import read_events
+from codefy_control_plane.storage.facts import read_fingerprint, read_provenance
 from codefy_control_plane.storage.metrics import read_metrics
-from codefy_control_plane.storage.runs import NewRun, RunRow, insert_run, read_run
+from codefy_control_plane.storage.runs import NewRun, RunRow, delete_rows, insert_run, read_run
+from codefy_engine.execution.fingerprint import Fingerprint, fingerprint_digest
+from codefy_engine.execution.provenance import ProvenanceRecord
 from codefy_protocol.bodies import (
     ArtifactBody,
     ConsoleBody,
@@ -328,3 +331,78 @@ async def test_a_batch_that_cannot_be_stored_can_be_dropped(desk: Desk) -> None:
     assert (await desk.row()).status == "disconnected"
     assert [kind for kind, _ in await desk.events()][-1] == "run_warning"
     assert await desk.recorded_seq() == 3
+
+
+FINGERPRINT = {
+    "engine": "1",
+    "python": "3.11",
+    "implementation": "CPython",
+    "system": "Linux",
+    "machine": "x86_64",
+    "torch": "2",
+    "cuda": "",
+    "cudnn": "",
+    "devices": [],
+    "packages": {"torch": "2"},
+    "numerics": {"threads": 1},
+}
+
+
+def record(node_id: str, **fields: Any) -> dict[str, Any]:
+    return {"node_id": node_id, "type": "Count", "version": 1, "params_hash": "0" * 64, **fields}
+
+
+async def test_fingerprint_and_provenance_are_sorted_and_the_digest_is_our_own(desk: Desk) -> None:
+    told = desk.recorder.sinks.facts
+    assert told is not None
+    for fact in (
+        {"fingerprint": FINGERPRINT, "fingerprint_digest": "made up", "late_result": 1, "note": "kept"},
+        {"provenance": [record("b"), record("a")]},
+        {"provenance": [record("a", status="reused", seed=2**63 - 1)]},
+    ):
+        told(2.0, encode_body(fact))
+    await desk.recorder.commit()
+    row = await desk.row()
+    digest = fingerprint_digest(msgspec.convert(FINGERPRINT, Fingerprint))
+    facts = msgspec.json.decode(row.execution_facts)
+    assert facts == {"fingerprint_digest": digest, "fingerprint_source": "worker-run", "note": "kept"}
+    found = await desk.database.read(lambda c: read_fingerprint(c, "r", 1))
+    assert found is not None and (found[0], msgspec.json.decode(found[1])) == (digest, FINGERPRINT)
+    rows = await desk.database.read(lambda c: read_provenance(c, "r", 1, 0, 10))
+    records = [msgspec.json.decode(body, type=ProvenanceRecord) for _, body in rows]
+    assert [(item.node_id, item.status) for item in records] == [("b", "succeeded"), ("a", "reused")]
+    assert await desk.database.read(lambda c: read_provenance(c, "r", 1, rows[0][0], 10)) == rows[1:]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"nope",
+        b"[1]",
+        encode_body({"fingerprint": {"torch": "2"}}),
+        encode_body({"provenance": [{"node_id": "a"}]}),
+        encode_body({"provenance": [record("a", inputs={"x": "y" * 70_000})]}),
+    ],
+)
+async def test_facts_that_are_none_are_told_as_such(desk: Desk, body: bytes) -> None:
+    told = desk.recorder.sinks.facts
+    assert told is not None
+    told(2.0, body)
+    await desk.recorder.commit()
+    (_, warning) = (await desk.events())[-1]
+    assert (warning["code"], warning["params"]["frame"]) == ("malformed_record", "run_facts")
+    assert await desk.database.read(lambda c: read_provenance(c, "r", 1, 0, 10)) == []
+
+
+async def test_facts_go_with_their_run(desk: Desk) -> None:
+    told = desk.recorder.sinks.facts
+    assert told is not None
+    told(2.0, encode_body({"fingerprint": FINGERPRINT, "provenance": [record(str(n)) for n in range(5)]}))
+    await desk.recorder.end(run_end("succeeded", 3.0))
+    parts = 0
+    while not await desk.database.write(lambda c: delete_rows(c, "r", 2)):
+        parts += 1
+    assert parts == 3  # two events, and twice two records
+    for table in ("exec_run_fingerprints", "exec_run_provenance", "exec_runs"):
+        count = await desk.database.read(lambda c, t=table: c.execute(f"SELECT count(*) FROM {t}").fetchone())
+        assert count == (0,)

@@ -63,6 +63,7 @@ class KeptRecorder:
             record_metrics=lambda ts, body: self.calls.append(("metrics", ts, body)),
             record_artifact=lambda ts, body: self.calls.append(("artifact", ts, body)),
             warn=lambda _, body: self.calls.append(("warn", msgspec.json.decode(body)["code"])),
+            facts=lambda ts, body: self.calls.append(("facts", ts, body)),
         )
 
     def started(self, body: bytes) -> None:
@@ -204,7 +205,7 @@ async def test_records_become_the_calls_that_a_local_run_makes(bench: Callable[.
         ("artifact", 5.0, b'{"name":"x"}'),
         ("warn", "c"),
         ("console", "hi"),
-        ("facts", {"torch": "2"}),
+        ("facts", 5.0, b'{"torch":"2"}'),
     ]
 
 

@@ -25,11 +25,14 @@ def _facts(harness: Any, new_kept: Any, number: float = 2, **fields: Any) -> lis
     request = harness.request(graph.build(), new_kept(), **fields)
     sinks = dataclasses.replace(request.sinks, facts=lambda ts, body: told.append(json.loads(body)))
     execute_graph(dataclasses.replace(request, sinks=sinks))
-    return told
+    assert [list(body) for body in told[:-1]] == [["provenance"]] * (len(told) - 1)
+    records = [record for body in told[:-1] for record in body["provenance"]]
+    return [{**told[-1], "provenance": records}]
 
 
 def test_each_node_has_a_record_when_asked_for(harness: Any, new_kept: Any) -> None:
-    assert _facts(harness, new_kept) == []
+    (without,) = _facts(harness, new_kept)
+    assert without["provenance"] == [] and without["fingerprint"]["python"]
     state = ExecutionState()
     options = RunOptions(provenance=True, seed=3)
     (facts,) = _facts(harness, new_kept, state=state, options=options)
@@ -59,6 +62,13 @@ def test_the_fingerprint_says_what_computes(harness: Any, new_kept: Any) -> None
     assert {"torch", "numpy", "scikit-learn", "codefy-engine"} <= set(found["packages"])
     assert found["numerics"]["deterministic"] is False
     assert facts["fingerprint_digest"] == fingerprint_digest(environment_fingerprint())
+
+
+def test_the_settings_of_the_run_are_in_it(harness: Any, new_kept: Any) -> None:
+    (plain,) = _facts(harness, new_kept)
+    (strict,) = _facts(harness, new_kept, options=RunOptions(deterministic=True))
+    assert strict["fingerprint"]["numerics"]["deterministic"] is True
+    assert strict["fingerprint_digest"] != plain["fingerprint_digest"]
 
 
 def test_the_digest_follows_what_matters() -> None:
@@ -95,7 +105,8 @@ def test_a_file_whose_path_came_over_a_wire_is_in_the_hash_of_what_follows(
         request = harness.request(graph.build(), new_kept(), options=RunOptions(provenance=True, seed=1))
         sinks = dataclasses.replace(request.sinks, facts=lambda ts, body: facts.append(json.loads(body)))
         execute_graph(dataclasses.replace(request, sinks=sinks))
-        return {item["node_id"]: item["input_hashes"] for item in facts[0]["provenance"]}
+        records = [item for body in facts for item in body.get("provenance", ())]
+        return {item["node_id"]: item["input_hashes"] for item in records}
 
     one, other = told("one"), told("three")
     assert one["read"] == other["read"]

@@ -108,8 +108,9 @@ def test_a_secret_is_in_no_key_hash_or_provenance(harness: Any, monkeypatch: pyt
         results.append(kept.last_status()["login"])
     assert results == ["succeeded", "succeeded"]
     assert len(hashed) > 1 and not any(b"s3cr3t" in item for item in hashed)
-    assert len(facts) == 2 and not any(b"s3cr3t" in item for item in facts)
-    records = [json.loads(item)["provenance"][0] for item in facts]
+    assert not any(b"s3cr3t" in item for item in facts)
+    records = [json.loads(item)["provenance"][0] for item in facts if b"provenance" in item]
+    assert len(records) == 2
     assert records[0]["params_hash"] == records[1]["params_hash"]
     assert records[0]["volatile"] is True
     assert provenance.params_hash({"token": Secret("KEY")}) == provenance.params_hash(

@@ -287,6 +287,31 @@ export interface Problem {
   problems?: GraphProblem[] | null;
 }
 
+export interface ProvenanceList {
+  run_id: string;
+  attempt: number;
+  fingerprint: unknown;
+  fingerprint_digest: string | null;
+  records: ProvenanceRecord[];
+  next_cursor: number;
+}
+
+export interface ProvenanceRecord {
+  node_id: string;
+  type: string;
+  version: number;
+  code?: string;
+  params_hash: string;
+  inputs?: Record<string, string>;
+  input_hashes?: Record<string, string>;
+  seed?: number | null;
+  device?: string | null;
+  status?: string;
+  volatile?: boolean;
+  ended_at?: number;
+  duration_s?: number;
+}
+
 export interface Refusal {
   type: "error";
   id?: string | null;

@@ -51,6 +51,7 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("POST", "/api/runs/{run_id}/cancel", runs.cancel_run, errors=(404, 409)),
     ApiRoute("GET", "/api/runs/{run_id}/events", runs.list_events, errors=(404, 503)),
     ApiRoute("GET", "/api/runs/{run_id}/metrics", runs.list_metrics, errors=(404,)),
+    ApiRoute("GET", "/api/runs/{run_id}/provenance", runs.list_provenance, errors=(404,)),
     ApiRoute("GET", "/api/runs/{run_id}/artifacts", runs.list_artifacts, errors=(404,)),
     ApiRoute(
         "GET",

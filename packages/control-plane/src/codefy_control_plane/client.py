@@ -228,6 +228,22 @@ class Client:
                 return points
             cursor = page.next_cursor
 
+    async def provenance(self, run_id: str) -> schemas.ProvenanceList:
+        """What computed the run, and every record of where its results come from."""
+        whole: schemas.ProvenanceList | None = None
+        cursor = 0
+        while True:
+            page = await self._get(
+                schemas.ProvenanceList, f"/api/runs/{run_id}/provenance", cursor=cursor, limit=5000
+            )
+            if whole is None:
+                whole = page
+            else:
+                whole.records += page.records
+            if not page.records:
+                return whole
+            cursor = whole.next_cursor = page.next_cursor
+
     async def artifacts(self, run_id: str) -> list[schemas.StoredArtifact]:
         """What the run wrote."""
         return (await self._get(schemas.ArtifactList, f"/api/runs/{run_id}/artifacts")).artifacts

@@ -11,6 +11,7 @@ from codefy_control_plane.api.schemas import (
     ArtifactList,
     EventList,
     MetricList,
+    ProvenanceList,
     RunCancelled,
     RunDetail,
     RunList,
@@ -44,6 +45,12 @@ class MetricsQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=50_000)] = 5000
     name: str | None = None
     """Only the metric of this name."""
+
+
+class ProvenanceQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    cursor: Position = 0
+    """Records after this one."""
+    limit: PageSize = 1000
 
 
 async def submit_run(context: Context, body: SubmitRun) -> RunSubmitted:
@@ -87,6 +94,14 @@ async def list_events(context: Context, run_id: str, query: EventsQuery) -> Even
 async def list_metrics(context: Context, run_id: str, query: MetricsQuery) -> MetricList:
     """Metric points of a run in the order in which they were recorded."""
     return await context.service.metrics(run_id, query.cursor, query.limit, query.name)
+
+
+async def list_provenance(context: Context, run_id: str, query: ProvenanceQuery) -> ProvenanceList:
+    """What computed a run, and where each of its results comes from.
+
+    Records of nodes are kept of runs with ``options.provenance``.
+    """
+    return await context.service.provenance(run_id, query.cursor, query.limit)
 
 
 async def list_artifacts(context: Context, run_id: str) -> ArtifactList:

@@ -11,6 +11,7 @@ import msgspec
 
 from codefy_engine.execution.output_pictures import PictureFacts
 from codefy_engine.execution.outputs import CapturedOutput, OutputSlice, OutputStatistics
+from codefy_engine.execution.provenance import ProvenanceRecord
 from codefy_engine.execution.traces import TraceInfo
 from codefy_engine.graph.plan import Source
 from codefy_engine.graph.problems import GraphProblem
@@ -176,6 +177,20 @@ class StoredArtifact(msgspec.Struct, kw_only=True):
 class ArtifactList(msgspec.Struct, kw_only=True):
     run_id: str
     artifacts: list[StoredArtifact]
+
+
+class ProvenanceList(msgspec.Struct, kw_only=True):
+    """Where the results of a run's current attempt come from."""
+
+    run_id: str
+    attempt: int
+    fingerprint: msgspec.Raw
+    """The environment that computed it (``Fingerprint``), null until it has told."""
+    fingerprint_digest: str | None
+    records: list[ProvenanceRecord]
+    """Of nodes in the order in which they ended; empty for a run without ``options.provenance``."""
+    next_cursor: int
+    """Pass as ``cursor`` to go on."""
 
 
 class RunCancelled(msgspec.Struct, kw_only=True):

@@ -43,6 +43,9 @@ class WatchingStopped(Exception):
     "--priority", type=int, default=0, show_default=True, help="Higher starts sooner within its queue."
 )
 @secret_option
+@click.option(
+    "--provenance", is_flag=True, help="Record where each result comes from: codefy runs show --provenance."
+)
 @click.option("--detach", is_flag=True, help="Queue it, print its id, and return.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @server_options
@@ -55,6 +58,7 @@ def run(
     seed: int | None,
     priority: int,
     secrets: dict[str, str],
+    provenance: bool,
     detach: bool,
     as_json: bool,
     server: str | None,
@@ -73,7 +77,7 @@ def run(
     wanted = tuple(part.strip() for part in devices.split(",")) if devices else None
     target = Target(worker=worker, devices=wanted) if worker or wanted else None
     document = graph.read_bytes()
-    options = RunOptions(device=device, target=target, seed=seed, priority=priority)
+    options = RunOptions(device=device, target=target, seed=seed, priority=priority, provenance=provenance)
 
     async def submit_and_watch(client: Client) -> RunDetail | None:
         submitted = await client.submit(document, options, name, secrets=secrets)

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from codefy_control_plane.api.schemas import RunDetail, RunSummary, StoredArtifact
+from codefy_control_plane.api.schemas import ProvenanceList, RunDetail, RunSummary, StoredArtifact
 from codefy_control_plane.cli.connect import find_server, run_with_client, server_options
 from codefy_control_plane.cli.run import exit_after, watch_run
 from codefy_control_plane.cli.watch import duration, metric_text
@@ -135,18 +135,27 @@ def list_(
 
 @runs.command()
 @click.argument("run")
+@click.option("--provenance", is_flag=True, help="Also what computed it, and where each result comes from.")
 @as_json_option
 @server_options
-def show(run: str, as_json: bool, server: str | None, token_file: Path | None, data_dir: Path | None) -> None:
+def show(
+    run: str,
+    provenance: bool,
+    as_json: bool,
+    server: str | None,
+    token_file: Path | None,
+    data_dir: Path | None,
+) -> None:
     """Everything about one run."""
 
-    async def fetch(client: Client) -> tuple[RunDetail, list[StoredArtifact]]:
+    async def fetch(client: Client) -> tuple[RunDetail, list[StoredArtifact], ProvenanceList | None]:
         run_id = await resolve(client, run)
-        return await client.run(run_id), await client.artifacts(run_id)
+        origin = await client.provenance(run_id) if provenance else None
+        return await client.run(run_id), await client.artifacts(run_id), origin
 
-    detail, artifacts = run_with_client(find_server(server, token_file, data_dir), fetch)
+    detail, artifacts, origin = run_with_client(find_server(server, token_file, data_dir), fetch)
     if as_json:
-        echo_json([detail])
+        echo_json([detail] if origin is None else [detail, origin])
         return
     facts = {
         "run": f"{detail.number} ({detail.run_id})",
@@ -172,6 +181,47 @@ def show(run: str, as_json: bool, server: str | None, token_file: Path | None, d
         click.echo(detail.error.traceback)
     if detail.error is not None and detail.error.output_tail:
         click.echo("last output:\n" + detail.error.output_tail)
+    if origin is not None:
+        _show_provenance(origin)
+
+
+def _show_provenance(origin: ProvenanceList) -> None:
+    click.echo()
+    if origin.fingerprint_digest is None:
+        click.echo("The run has not told what computes it.")
+    else:
+        found: dict[str, Any] = msgspec.json.decode(origin.fingerprint)
+        rows = [("fingerprint", origin.fingerprint_digest)]
+        for name, value in found.items():
+            if isinstance(value, dict):
+                items = cast("dict[str, Any]", value).items()
+                value = ", ".join(f"{key} {item}" for key, item in items)
+            elif isinstance(value, list):
+                value = ", ".join(str(item) for item in cast("list[Any]", value))
+            rows.append((name, str(value)))
+        print_table(("", ""), [row for row in rows if row[1]])
+    click.echo()
+    if not origin.records:
+        click.echo("No records of nodes: queue it with --provenance to have them.")
+        return
+    print_table(
+        ("node", "type", "status", "took", "seed", "parameters", "inputs"),
+        [
+            (
+                record.node_id,
+                f"{record.type} v{record.version}",
+                record.status + (", volatile" if record.volatile else ""),
+                duration(record.duration_s),
+                "" if record.seed is None else str(record.seed),
+                record.params_hash[:12],
+                ", ".join(
+                    f"{port} of {source} {record.input_hashes.get(port, '')[:12]}".rstrip()
+                    for port, source in record.inputs.items()
+                ),
+            )
+            for record in origin.records
+        ],
+    )
 
 
 @runs.command()

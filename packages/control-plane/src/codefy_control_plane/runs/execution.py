@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from codefy_control_plane.runs.console import OUTPUT_LOG, ConsoleCapture, RunLog, capture_into
+from codefy_control_plane.runs.facts import SERVER, WORKER_RUN
 from codefy_control_plane.runs.feed import Feed
 from codefy_control_plane.runs.live import LiveRun
 from codefy_control_plane.runs.ports import AcknowledgingExecutor, CancellableExecutor, RunExecutor, Workers
@@ -184,7 +185,7 @@ class AttemptRunner:
         registry = self._registry or default_registry()
         return sources, packages_of(live.request.node_types - live.request.file_types, registry)
 
-    def _recorder(self, live: LiveRun) -> AttemptRecorder:
+    def _recorder(self, live: LiveRun, source: str = WORKER_RUN) -> AttemptRecorder:
         path = self._settings.runs_dir / live.run_id
         recorder = AttemptRecorder(
             live.run_id,
@@ -194,6 +195,7 @@ class AttemptRunner:
             log=RunLog(path / OUTPUT_LOG, self._settings.max_log_bytes),
             payload_cap=self._settings.payload_cap_bytes,
             redactor=Redactor(self._vault.of(live.run_id)),
+            source=source,
         )
         recorder.on_commit = self._changed
         live.recorder = recorder
@@ -224,7 +226,7 @@ class AttemptRunner:
         if counts is None:
             await self.end_unstarted(live, CANCELLED)
             return False
-        self._recorder(live)
+        self._recorder(live, SERVER if placement.local else WORKER_RUN)
         self._feed.publish(
             live.run_id,
             event_count=counts.events,

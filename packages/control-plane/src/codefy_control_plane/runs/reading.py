@@ -13,6 +13,7 @@ from codefy_control_plane.api.schemas import (
     ArtifactList,
     EventList,
     MetricList,
+    ProvenanceList,
     RunDetail,
     RunList,
     StoredArtifact,
@@ -25,15 +26,19 @@ from codefy_control_plane.storage.artifacts import read_artifacts
 from codefy_control_plane.storage.attempts import ENDED_STATUSES, LIVE_STATUSES
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.storage.events import read_events
+from codefy_control_plane.storage.facts import read_fingerprint, read_provenance
 from codefy_control_plane.storage.graphs import read_graph
 from codefy_control_plane.storage.metrics import read_metrics
 from codefy_control_plane.storage.runs import RunRow, count_runs, read_run, read_runs
+from codefy_engine.execution.provenance import ProvenanceRecord
 from codefy_protocol import reasons
 from codefy_protocol.reasons import reason
 
 MAX_PAGE = 5000
 """Rows in one answer at most."""
 MAX_WAIT_S = 60.0
+
+_decode_record = msgspec.json.Decoder(ProvenanceRecord).decode
 
 
 def run_not_found(run_id: str) -> Refused:
@@ -147,6 +152,31 @@ class RunReader:
             return MetricList(run_id=run_id, points=points, next_cursor=last)
 
         return await self._database.read(read)
+
+    async def provenance(self, run_id: str, cursor: int, limit: int) -> ProvenanceList:
+        limit = _limit(limit)
+
+        def read(
+            connection: sqlite3.Connection,
+        ) -> tuple[int, tuple[str, bytes] | None, list[tuple[int, bytes]]] | None:
+            run = read_run(connection, run_id)
+            if run is None:
+                return None
+            fingerprint = read_fingerprint(connection, run_id, run.attempt)
+            return run.attempt, fingerprint, read_provenance(connection, run_id, run.attempt, cursor, limit)
+
+        found = await self._database.read(read)
+        if found is None:
+            raise run_not_found(run_id)
+        attempt, fingerprint, rows = found
+        return ProvenanceList(
+            run_id=run_id,
+            attempt=attempt,
+            fingerprint=msgspec.Raw(b"null" if fingerprint is None else fingerprint[1]),
+            fingerprint_digest=None if fingerprint is None else fingerprint[0],
+            records=[_decode_record(record) for _, record in rows],
+            next_cursor=rows[-1][0] if rows else cursor,
+        )
 
     async def artifacts(self, run_id: str) -> ArtifactList:
         return ArtifactList(run_id=run_id, artifacts=await self._artifacts(run_id, None))

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from codefy_control_plane.runs.console import RunLog
+from codefy_control_plane.runs.facts import FACTS_OF_THE_SERVER, WORKER_RUN, RunFacts
 from codefy_control_plane.runs.feed import Feed
 from codefy_control_plane.storage.attempts import (
     RUNNING,
@@ -36,7 +37,6 @@ from codefy_protocol.envelope import JsonNumber, cap_body, encode_body, number_f
 from codefy_protocol.reasons import MALFORMED_RECORD, Reason, reason
 
 RUN_WARNING = "run_warning"
-FACTS_OF_THE_SERVER = frozenset(("worker_resume", "late_result"))
 MAX_INTEGER = 2**63 - 1
 """The largest number that a column holds."""
 MAX_TS = 1e11
@@ -66,6 +66,7 @@ class _Pending:
         self.artifacts: list[tuple[float, bytes]] = []
         self.console: list[ConsoleBody] = []
         self.facts: dict[str, Any] = {}
+        self.run_facts: list[tuple[float, bytes]] = []
         self.status: str | None = None
         self.recorded_seq: int | None = None
         self.resume: dict[str, Any] | None = None
@@ -77,6 +78,7 @@ class _Pending:
         self.artifacts[:0] = earlier.artifacts
         self.console[:0] = earlier.console
         self.facts = {**earlier.facts, **self.facts}
+        self.run_facts[:0] = earlier.run_facts
         self.status = earlier.status if self.status is None else self.status
         self.recorded_seq = earlier.recorded_seq if self.recorded_seq is None else self.recorded_seq
         self.resume = earlier.resume if self.resume is None else self.resume
@@ -99,6 +101,7 @@ class AttemptRecorder:
         log: RunLog,
         payload_cap: int,
         redactor: Redactor | None = None,
+        source: str = WORKER_RUN,
     ) -> None:
         self.run_id = run_id
         self.attempt = attempt
@@ -107,6 +110,7 @@ class AttemptRecorder:
             record_metrics=self._record_metrics,
             record_artifact=self._record_artifact,
             warn=self._warn,
+            facts=self._run_facts,
         )
         self.latest_metrics: dict[str, JsonNumber] = {}
         """The last committed value of every metric."""
@@ -125,6 +129,7 @@ class AttemptRecorder:
         self._log = log
         self._payload_cap = payload_cap
         self._redactor = redactor or None
+        self._source = source
         self._pending = _Pending()
         self._dirty = False
         self._lock = threading.Lock()
@@ -151,6 +156,10 @@ class AttemptRecorder:
     def _warn(self, ts: float, body: bytes) -> None:
         body = self._shown(body)
         self._append(lambda pending: pending.events.append((RUN_WARNING, ts, body)))
+
+    def _run_facts(self, ts: float, body: bytes) -> None:
+        body = self._shown(body)
+        self._append(lambda pending: pending.run_facts.append((ts, body)))
 
     def started(self, body: bytes) -> None:
         """Take the body of ``run_started``: its fields become facts of the run."""
@@ -336,6 +345,13 @@ class AttemptRecorder:
                 artifacts.append((ts, artifact))
             except _UNREADABLE as error:
                 events.append(_malformed("artifact", ts, error))
+        told = RunFacts(self._source)
+        for ts, body in pending.run_facts:
+            try:
+                told.take(body)
+            except _UNREADABLE as error:
+                events.append(_malformed("run_facts", ts, error))
+        facts = {**pending.facts, **told.facts}
         return RecordedBatch(
             run_id=self.run_id,
             attempt=self.attempt,
@@ -343,7 +359,9 @@ class AttemptRecorder:
             events=events,
             metrics=metrics,
             artifacts=artifacts,
-            facts=encode_body(pending.facts) if pending.facts else None,
+            facts=encode_body(facts) if facts else None,
+            fingerprint=told.fingerprint,
+            provenance=told.provenance,
             status=pending.status,
             recorded_seq=pending.recorded_seq,
             worker_resume=None if pending.resume is None else encode_body(pending.resume),

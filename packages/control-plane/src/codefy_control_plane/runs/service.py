@@ -16,6 +16,7 @@ from codefy_control_plane.api.schemas import (
     ArtifactList,
     EventList,
     MetricList,
+    ProvenanceList,
     RunCancelled,
     RunDetail,
     RunList,
@@ -455,6 +456,10 @@ class RunService:
     ) -> MetricList:
         """Metric points after ``cursor``. Raises Refused (404)."""
         return await self._reader.metrics(run_id, cursor, limit, name)
+
+    async def provenance(self, run_id: str, cursor: int = 0, limit: int = 1000) -> ProvenanceList:
+        """Where results come from, after ``cursor``. Raises Refused (404)."""
+        return await self._reader.provenance(run_id, cursor, limit)
 
     async def artifacts(self, run_id: str) -> ArtifactList:
         """Files of a run. Raises Refused (404)."""

@@ -155,7 +155,6 @@ def check_options(options: RunOptions) -> None:
         raise Refused(400, reason(reasons.OUTPUTS_ON_WORKER, worker=worker))
     for unsupported, what in (
         (options.error_mode != "stop", f"options.error_mode {options.error_mode!r}"),
-        (options.provenance, "options.provenance"),
         (options.retry is not None, "options.retry"),
         (options.priority != 0, "options.priority"),
         (target.pool is not None, "target.pool"),

@@ -13,6 +13,7 @@ import msgspec
 
 from codefy_control_plane.storage.artifacts import insert_artifacts
 from codefy_control_plane.storage.events import NewEvent, insert_events
+from codefy_control_plane.storage.facts import NewProvenance, insert_provenance, put_fingerprint
 from codefy_control_plane.storage.metrics import NewMetric, insert_metrics, latest_metrics
 from codefy_protocol.bodies import ArtifactBody
 from codefy_protocol.frames import DeviceIdentity
@@ -62,6 +63,9 @@ class RecordedBatch(msgspec.Struct, kw_only=True):
     artifacts: Sequence[tuple[float, ArtifactBody]] = ()
     facts: bytes | None = None
     """A JSON object, merged into ``execution_facts``."""
+    fingerprint: tuple[str, bytes] | None = None
+    """Digest and JSON of the environment that computes the attempt."""
+    provenance: Sequence[NewProvenance] = ()
     status: str | None = None
     """``running`` or ``disconnected``, when it changes."""
     recorded_seq: int | None = None
@@ -158,6 +162,10 @@ def record_batch(connection: sqlite3.Connection, batch: RecordedBatch) -> Counts
         insert_metrics(connection, batch.run_id, row[1], batch.metrics)
     if batch.artifacts:
         insert_artifacts(connection, batch.run_id, batch.attempt, batch.artifacts)
+    if batch.fingerprint is not None:
+        put_fingerprint(connection, batch.run_id, batch.attempt, *batch.fingerprint)
+    if batch.provenance:
+        insert_provenance(connection, batch.run_id, batch.attempt, batch.provenance)
     if batch.recorded_seq is not None or batch.worker_resume is not None or batch.status is not None:
         connection.execute(
             "UPDATE exec_run_attempts SET recorded_seq = max(recorded_seq, coalesce(?, 0)),"

@@ -187,11 +187,12 @@ def m2026_12_01_secrets_and_facts(db: sqlite_utils.Database) -> None:
             PRIMARY KEY (run_id, attempt)
         ) WITHOUT ROWID""",
         """CREATE TABLE exec_run_provenance (
+            provenance_id INTEGER PRIMARY KEY AUTOINCREMENT,
             run_id TEXT NOT NULL,
             attempt INTEGER NOT NULL,
             node_id TEXT NOT NULL,
             record TEXT NOT NULL,
-            PRIMARY KEY (run_id, attempt, node_id)
-        ) WITHOUT ROWID""",
+            UNIQUE (run_id, attempt, node_id)
+        )""",
     ):
         db.conn.execute(statement)

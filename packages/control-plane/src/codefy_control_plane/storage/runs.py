@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from codefy_control_plane.storage.attempts import ENDED_STATUSES, LIVE_STATUSES, QUEUED
+from codefy_control_plane.storage.facts import delete_facts
 from codefy_control_plane.storage.graphs import drop_unused_graph, insert_graph
 from codefy_control_plane.storage.node_sources import drop_node_sources, insert_node_sources
 from codefy_engine.nodes.travelling import SourceFile
@@ -198,6 +199,8 @@ def delete_rows(connection: sqlite3.Connection, run_id: str, limit: int) -> bool
         ).rowcount
         if deleted == limit:
             return False
+    if not delete_facts(connection, run_id, limit):
+        return False
     connection.execute("DELETE FROM exec_run_artifacts WHERE run_id = ?", (run_id,))
     connection.execute("DELETE FROM exec_run_attempts WHERE run_id = ?", (run_id,))
     drop_node_sources(connection, run_id)

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import sqlite3
 import time
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -63,7 +63,6 @@ _NODE_SOURCE_BYTES = 512
 """A name, a hash and a size at most, about."""
 
 _console_decoder = msgspec.json.Decoder(ConsoleBody)
-_facts_decoder = msgspec.json.Decoder(dict[str, Any])
 
 UNSTORABLE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, OverflowError, ValueError)
 """What a commit raises because of the rows themselves: trying the same rows again cannot help."""
@@ -253,7 +252,8 @@ class WorkerExecutor:
             case Console():
                 self._recorder.console(_console_decoder.decode(record.body))
             case RunFacts():
-                self._recorder.facts(_facts_decoder.decode(record.body))
+                if sinks.facts is not None:
+                    sinks.facts(record.ts, record.body)
             case _:
                 pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -45,7 +46,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     cuda: str
     cudnn: str
     devices: list[str]
-    """Names of the accelerators that torch sees."""
+    """Names of the accelerators that torch has in use: asking an idle card for its name would take memory on it."""
     packages: dict[str, str]
     numerics: dict[str, str | int | bool]
     """Settings of torch that change results in the last digits."""
@@ -53,12 +54,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
 def environment_fingerprint(*, load_torch: bool = True) -> Fingerprint:
     """The environment as it is now. Without ``load_torch`` it tells of CUDA only where torch is loaded already."""
-    packages: dict[str, str] = {}
-    for name in PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    packages = _versions()
     torch: Any = loaded_torch()
     if torch is None and load_torch:
         import torch as loaded
@@ -84,6 +80,18 @@ def fingerprint_digest(fingerprint: Fingerprint) -> str:
     return hashlib.sha256(msgspec.json.encode(fingerprint, order="deterministic")).hexdigest()
 
 
+@cache
+def _versions() -> dict[str, str]:
+    """Of the packages as they were when first asked for: what is loaded does not change afterwards."""
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
 def _cudnn(torch: Any) -> str:
     if not torch.cuda.is_available():
         return ""
@@ -91,7 +99,7 @@ def _cudnn(torch: Any) -> str:
 
 
 def _devices(torch: Any) -> list[str]:
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return ["mps"] if torch.backends.mps.is_available() else []
 

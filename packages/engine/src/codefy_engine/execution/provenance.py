@@ -1,10 +1,10 @@
-"""Where each result of a run comes from (X-8): one record per node, and the facts of the run that hold them."""
+"""Where each result of a run comes from (X-8): one record per node, told when the node ends."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -72,13 +72,17 @@ def record_of(
     )
 
 
-def run_facts(records: Sequence[ProvenanceRecord] | None) -> bytes:
-    """Body of the ``run_facts`` record: the environment, its digest, and the provenance of every node."""
-    fingerprint = environment_fingerprint()
+def fingerprint_facts(*, load_torch: bool) -> bytes:
+    """Body of the ``run_facts`` record that tells of the environment as it is now, with its digest."""
+    fingerprint = environment_fingerprint(load_torch=load_torch)
     return encode_body(
         {
             "fingerprint": msgspec.to_builtins(fingerprint),
             "fingerprint_digest": fingerprint_digest(fingerprint),
-            "provenance": msgspec.to_builtins(list(records or ())),
         }
     )
+
+
+def provenance_facts(record: ProvenanceRecord) -> bytes:
+    """Body of the ``run_facts`` record of one node."""
+    return encode_body({"provenance": [record]})

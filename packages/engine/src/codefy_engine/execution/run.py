@@ -14,7 +14,7 @@ from codefy_engine.execution.callbacks import RunCallbacks
 from codefy_engine.execution.context import RunScope, current_run_id
 from codefy_engine.execution.devices import peak_memory, reset_peak_memory, resolve_device
 from codefy_engine.execution.errors import engine_error, invalid_graph_error
-from codefy_engine.execution.provenance import run_facts
+from codefy_engine.execution.provenance import fingerprint_facts
 from codefy_engine.execution.request import CANCELLED, FAILED, SUCCEEDED, ExecutionOutcome, ExecutionRequest
 from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.seeding import numerics, seed_everything
@@ -116,8 +116,9 @@ def _execute(request: ExecutionRequest, redactor: Redactor) -> ExecutionOutcome:
             provenance=scope.provenance,
         )
         run.go(parallel_nodes())
-    if options.provenance:
-        callbacks.facts(run_facts(run.records))
+        if request.sinks.facts is not None:
+            # At the end, and under the run's own settings: by now it has loaded what it computes with.
+            callbacks.facts(fingerprint_facts(load_torch=options.provenance))
     status = FAILED if run.error is not None else CANCELLED if run.cancelled else SUCCEEDED
     return ExecutionOutcome(status=status, error=run.error, peak_memory=peak_memory(device))
 

@@ -18,7 +18,7 @@ from codefy_engine.execution.cache import Keys, Result, result_of, stamp_of, wit
 from codefy_engine.execution.context import ARTIFACT, CONSOLE, INNER, METRICS, RunContext, RunScope
 from codefy_engine.execution.errors import node_error
 from codefy_engine.execution.outputs import OutputStore
-from codefy_engine.execution.provenance import ProvenanceRecord, record_of
+from codefy_engine.execution.provenance import provenance_facts, record_of
 from codefy_engine.execution.schedule import Schedule
 from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.summaries import summarize
@@ -75,7 +75,7 @@ class GraphRun:
         self.reads: list[dict[str, bytes] | None] = [None] * count
         """Files that nodes or what they depend on read, beyond those that keys know of."""
         self.reused: list[Result | None] | None = self._to_reuse()
-        self.records: list[ProvenanceRecord] | None = [] if provenance else None
+        self.provenance = provenance
 
     def go(self, limit: int) -> None:
         """Do everything, on at most ``limit`` threads."""
@@ -156,7 +156,7 @@ class GraphRun:
             report(events.node_succeeded(planned.id, duration, facts))
             if self.keys is not None:
                 self._keep(index, planned, context, outputs, facts)
-            if self.records is not None:
+            if self.provenance:
                 self._record(index, planned, events.SUCCEEDED, duration)
             if self.outputs is not None:
                 self.outputs.capture(scope.run_id, planned.id, outputs, facts)
@@ -175,7 +175,7 @@ class GraphRun:
         self.scope.callbacks.node_status(reused.event)
         if self.readers[index]:
             self.values[index] = reused.outputs
-        if self.records is not None:
+        if self.provenance:
             self._record(index, planned, events.REUSED, 0.0)
         if self.outputs is not None and reused.outputs is not None:
             self.outputs.capture(self.scope.run_id, planned.id, reused.outputs, reused.facts)
@@ -245,13 +245,14 @@ class GraphRun:
         state.results.put(key, result)
 
     def _record(self, index: int, planned: PlannedNode, status: str, duration: float) -> None:
-        assert self.records is not None and self.keys is not None
+        assert self.keys is not None
         inputs: Mapping[str, tuple[str, bytes | None]] = {
             port: (f"{self.nodes[source].id}.{name}", with_reads(self.keys[source], self.reads[source]))
             for port, source, name in self.sources[index]
         }
         volatile = self.volatile[index] or self.keys[index] is None
-        self.records.append(record_of(planned, inputs, status, duration, self.scope.seed, volatile=volatile))
+        record = record_of(planned, inputs, status, duration, self.scope.seed, volatile=volatile)
+        self.scope.callbacks.facts(provenance_facts(record))
 
     def _device(self, planned: PlannedNode, wanted: str) -> str:
         device, fallback = self.scope.device_of(wanted)
