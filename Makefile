@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. They fetch what they need themselves.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check mutants wheels clean
+.PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check mutants catalog-check wheels clean
 
 # Byte code is written, whatever this shell says: every test process would compile torch again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -63,6 +63,9 @@ bench-check: bench-libraries ## Fail when a ratio misses its goal by more than i
 
 mutants: ## Apply each planted bug and expect the suite to catch it
 	$(RUN) python tests/mutants/run.py
+
+catalog-check: ## The catalog's hash under two torch and two Python versions; makes their environments the first time
+	$(RUN) python scripts/catalog-hash
 
 wheels: ## Build the four wheels into dist/
 	$(UV) build --all-packages --wheel --out-dir dist

@@ -62,7 +62,7 @@ def large(count: int, seed: int) -> dict[str, Any]:
 
     def node(index: int) -> dict[str, Any]:
         data = {"params": some("number text shape zeta alpha"), **some("version shine 文")}
-        place = {"x": dice.randint(-9000, 9000), "y": dice.randint(-9000, 9000)}
+        place = {"x": dice.randint(-9000, 9000), "y": dice.randint(-9000, 9000), **some("z")}
         return {
             "id": f"n {index}",
             "type": types[index % len(types)],
