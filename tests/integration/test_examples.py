@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,7 +137,7 @@ async def submitted(server: ControlPlane, names: list[str], options: RunOptions)
 async def places(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Places]:
-    """Two streams at a time: the worker's, and beside it first the command's and then the server's."""
+    """Two things at a time: the worker's runs, and beside them the command's, the server's, and what the worker has left."""
     chosen = {
         item.callspec.params["name"]  # type: ignore[attr-defined]  # has one
         for item in request.session.items
@@ -146,8 +146,19 @@ async def places(
     names = [name for name in NAMES if name in chosen]
     folder = tmp_path_factory.mktemp("examples")
 
-    async def here_and_in_the_server(server: ControlPlane) -> tuple[dict[str, Told], dict[str, Told]]:
-        return await executed(names, folder), await submitted(server, names, RunOptions())
+    left = deque(names)
+    told: dict[str, dict[str, Told]] = {"worker": {}}
+
+    async def there(server: ControlPlane) -> None:
+        while left:
+            told["worker"] |= await submitted(
+                server, [left.popleft()], RunOptions(target=Target(worker="w1"))
+            )
+
+    async def here(server: ControlPlane) -> None:
+        told["command"] = await executed(names, folder)
+        told["server"] = await submitted(server, names, RunOptions())
+        await there(server)
 
     async with (
         ControlPlane(environment=ONE_THREAD) as server,
@@ -155,10 +166,9 @@ async def places(
     ):
         await agent.connected()
         async with asyncio.TaskGroup() as group:
-            here = group.create_task(here_and_in_the_server(server))
-            there = group.create_task(submitted(server, names, RunOptions(target=Target(worker="w1"))))
-        told = dict(zip(("command", "server"), here.result(), strict=True))
-    yield Places({**told, "worker": there.result()})
+            group.create_task(here(server))
+            group.create_task(there(server))
+    yield Places(told)
 
 
 @pytest.mark.timeout(600)  # The first of them waits for all runs, which a busy machine makes slow.
