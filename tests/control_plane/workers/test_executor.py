@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +29,7 @@ from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 from codefy_engine.execution.sinks import RunSinks
 from codefy_engine.graph.document import canonical_bytes, graph_hash, parse_graph
 from codefy_protocol.bodies import ConsoleBody, PeakMemory, RunError, RunFinishedBody
-from codefy_protocol.capabilities import IMPLEMENTED
+from codefy_protocol.capabilities import IMPLEMENTED, RUN_FACTS
 from codefy_protocol.codec import MAX_MESSAGE_BYTES, encode_message
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
@@ -399,3 +400,19 @@ async def test_the_names_of_many_node_files_leave_room_in_the_message(bench: Cal
     await one.run(report())
     assert one.attempts.assigned is not None
     assert len(encode_message([one.attempts.assigned])) < MAX_MESSAGE_BYTES
+
+
+async def test_a_worker_that_tells_no_facts_is_not_asked_for_provenance(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    one.attempts.can = frozenset(IMPLEMENTED) - {RUN_FACTS}
+    one.request = dataclasses.replace(one.request, options=RunOptions(provenance=True))
+    outcome = await one.run()
+    assert outcome.error is not None
+    assert (outcome.status, outcome.error.code) == ("failed", "provenance_not_taken")
+    assert one.attempts.calls == []
+
+
+async def test_an_assignment_shows_no_secret(bench: Callable[..., Bench]) -> None:
+    one = bench()
+    await one.run(report())
+    assert "value" not in repr(one.attempts.assigned) and "KEY" in repr(one.attempts.assigned)

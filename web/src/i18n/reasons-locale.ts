@@ -99,6 +99,7 @@ export default {
   node_files_too_large:
     "這張圖用到 {count} 個節點檔案，共 {bytes} 位元組；最多 {max_count} 個、{limit} 位元組可以傳到工作機。請在伺服器中執行，或把它們裝成套件。",
   node_files_not_taken: "{worker} 不接受節點檔案，而這張圖需要其中的 {types}。請更新它的代理程式。",
+  provenance_not_taken: "{worker} 不回報結果的來源。請更新它的代理程式，或拿掉 options.provenance。",
   worker_lacks_types:
     "{worker} 沒有節點類型 {types}。請在該機器安裝提供它們的套件：codefy-agent engine install --with {packages}",
   input_not_found: "這台工作機沒有帶著輸入 {sha256} 的執行 {run_id}。",

@@ -243,6 +243,10 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign", omit_defau
     node_packages: dict[str, str] = {}
     """Node types of the graph that come from packages → the package."""
 
+    def __repr__(self) -> str:
+        # Values of secrets must not get into a log by chance.
+        return f"Assign(run_id={self.run_id!r}, attempt={self.attempt}, secrets={sorted(self.secrets)})"
+
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel", omit_defaults=True):
     run_id: str

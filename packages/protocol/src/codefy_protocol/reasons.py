@@ -186,6 +186,10 @@ NODE_FILES_NOT_TAKEN = register(
     "node_files_not_taken",
     "{worker} does not take node files, and the graph needs {types} from such files. Update its agent.",
 )
+PROVENANCE_NOT_TAKEN = register(
+    "provenance_not_taken",
+    "{worker} does not tell where results come from. Update its agent, or leave out options.provenance.",
+)
 WORKER_LACKS_TYPES = register(
     "worker_lacks_types",
     "{worker} lacks the node types {types}. Install there what has them: codefy-agent engine install --with {packages}",

@@ -44,6 +44,11 @@ class WatchingStopped(Exception):
 )
 @secret_option
 @click.option(
+    "--record-outputs",
+    is_flag=True,
+    help="Keep what its nodes give for the inspector of the page; in the server only.",
+)
+@click.option(
     "--provenance", is_flag=True, help="Record where each result comes from: codefy runs show --provenance."
 )
 @click.option("--detach", is_flag=True, help="Queue it, print its id, and return.")
@@ -58,6 +63,7 @@ def run(
     seed: int | None,
     priority: int,
     secrets: dict[str, str],
+    record_outputs: bool,
     provenance: bool,
     detach: bool,
     as_json: bool,
@@ -77,7 +83,14 @@ def run(
     wanted = tuple(part.strip() for part in devices.split(",")) if devices else None
     target = Target(worker=worker, devices=wanted) if worker or wanted else None
     document = graph.read_bytes()
-    options = RunOptions(device=device, target=target, seed=seed, priority=priority, provenance=provenance)
+    options = RunOptions(
+        device=device,
+        target=target,
+        seed=seed,
+        priority=priority,
+        provenance=provenance,
+        record_outputs=record_outputs,
+    )
 
     async def submit_and_watch(client: Client) -> RunDetail | None:
         submitted = await client.submit(document, options, name, secrets=secrets)

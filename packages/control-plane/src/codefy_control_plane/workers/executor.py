@@ -28,7 +28,7 @@ from codefy_control_plane.workers.seams import Recorder
 from codefy_engine.execution.executor import ExecutionOutcome, ExecutionRequest
 from codefy_engine.graph.document import canonical_bytes
 from codefy_protocol.bodies import ConsoleBody, RunError, WarningBody
-from codefy_protocol.capabilities import GRAPH_BY_HASH, NODE_SOURCES
+from codefy_protocol.capabilities import GRAPH_BY_HASH, NODE_SOURCES, RUN_FACTS
 from codefy_protocol.codec import MAX_MESSAGE_BYTES
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import (
@@ -49,6 +49,7 @@ from codefy_protocol.reasons import (
     GRAPH_TOO_LARGE,
     MALFORMED_RECORD,
     NODE_FILES_NOT_TAKEN,
+    PROVENANCE_NOT_TAKEN,
     Reason,
     reason,
 )
@@ -136,7 +137,7 @@ class WorkerExecutor:
         key = (request.run_id, request.attempt)
         # Encoding a large graph takes a while.
         assign = await asyncio.to_thread(self._assignment, request)
-        why = self._refusal(assign)
+        why = self._refusal(assign, provenance=request.options.provenance)
         if why is not None:
             return ExecutionOutcome(status="failed", error=_error(why))
         with contextlib.suppress(OSError):
@@ -280,7 +281,7 @@ class WorkerExecutor:
             "devices": [{"name": device.name, "uuid": device.uuid} for device in self.placement.devices],
         }
 
-    def _refusal(self, assign: Assign) -> Reason | None:
+    def _refusal(self, assign: Assign, *, provenance: bool) -> Reason | None:
         """Why the worker cannot get this assignment. One that it may have already is not judged anew."""
         if self._recorded_seq is not None:
             return None
@@ -288,6 +289,8 @@ class WorkerExecutor:
         if assign.node_sources and NODE_SOURCES not in capabilities:
             names = ", ".join(source.name for source in assign.node_sources)
             return reason(NODE_FILES_NOT_TAKEN, worker=self.worker_id, types=names)
+        if provenance and RUN_FACTS not in capabilities:
+            return reason(PROVENANCE_NOT_TAKEN, worker=self.worker_id)
         if assign.graph is None:
             limit = MAX_GRAPH_BYTES if GRAPH_BY_HASH in capabilities else MAX_ASSIGN_BYTES
             if assign.graph_size > limit:
@@ -297,7 +300,8 @@ class WorkerExecutor:
     def _assignment(self, request: ExecutionRequest) -> Assign:
         graph = canonical_bytes(request.graph)
         options = msgspec.json.encode(request.options)
-        carried = len(graph) + len(options) + len(request.node_sources) * _NODE_SOURCE_BYTES
+        secrets = sum(len(name) + len(value.encode()) for name, value in request.secrets.items())
+        carried = len(graph) + len(options) + secrets + len(request.node_sources) * _NODE_SOURCE_BYTES
         fits = carried <= MAX_ASSIGN_BYTES
         return Assign(
             run_id=request.run_id,
