@@ -15,6 +15,7 @@ from codefy_engine.execution.outputs import OutputStore, slice_of, statistics_of
 from codefy_engine.graph import Builder
 from codefy_engine.graph.document import parse_graph
 from codefy_engine.graph.plan import Source
+from codefy_engine.training.data import TensorDataset
 from codefy_protocol.names import RunOptions
 
 
@@ -186,3 +187,25 @@ def test_pictures_of_values() -> None:
         assert picture_facts(none) is None
         with pytest.raises(TypeError):
             picture_png(none)
+
+
+def test_a_dataset_is_looked_at_by_its_samples() -> None:
+    images = torch.rand(5, 1, 2, 3)
+    data = TensorDataset(inputs=images, targets=torch.zeros(5, dtype=torch.int64))
+    part = slice_of(data, index=[4, 0])
+    assert (part.shape, part.values) == ([5, 1, 2, 3], images[4, 0].tolist())
+    assert part.text.startswith("5 samples")
+    assert statistics_of(data).mean == pytest.approx(float(images.mean()))
+    assert picture_facts(data) == PictureFacts(width=3, height=2, channels=1, leading=[5])
+    assert picture_png(data, [4]) == picture_png(images, [4])
+
+
+def test_a_value_whose_attributes_raise_is_shown_in_words() -> None:
+    class Moody:
+        def __getattr__(self, name: str) -> Any:
+            if name in ("inputs", "shape"):
+                raise RuntimeError(name)
+            raise AttributeError(name)
+
+    assert slice_of(Moody()).text == "Moody (RuntimeError when looked at)"
+    assert picture_facts(Moody()) is None

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from codefy_engine.execution.reading import is_tensor, numbers_of
+
 MAX_SIDE = 1024
 """Pixels of a picture in each direction; of a larger one every second, third … is taken."""
 _CHANNELS = (1, 3, 4)
@@ -25,7 +27,7 @@ class PictureFacts(Struct, kw_only=True, frozen=True):
 
 def picture_facts(value: Any) -> PictureFacts | None:
     """Whether and how a value can be drawn; ``None`` for what is no picture. Reads shapes only."""
-    found = _layout(value)
+    found = _layout(numbers_of(value))
     if found is None:
         return None
     shape, channels, last = found
@@ -52,9 +54,11 @@ def picture_png(value: Any, index: Sequence[int] = ()) -> bytes:
 
     from codefy_engine.training.pictures import png_bytes, to_bytes
 
+    what = type(value).__name__
+    value = numbers_of(value)
     found = _layout(value)
     if found is None:
-        raise TypeError(f"a {type(value).__name__} is no picture")
+        raise TypeError(f"a {what} is no picture")
     shape, channels, last = found
     leading = shape[: -3 if channels else -2]
     part = torch.as_tensor(value).detach()
@@ -80,7 +84,7 @@ def picture_png(value: Any, index: Sequence[int] = ()) -> bytes:
 
 def _layout(value: Any) -> tuple[list[int], int, bool] | None:
     """Shape, channels (0 when no dimension holds them) and whether they come last."""
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+    if not is_tensor(value):
         return None
     kind = str(value.dtype)
     if "complex" in kind or "str" in kind or "object" in kind or "datetime" in kind:

@@ -30,7 +30,7 @@ class OutputSlice(Struct, kw_only=True, frozen=True):
     values: Any = None
     """Nested lists of numbers, NaN and infinities as texts."""
     text: str = ""
-    """In words, for what is no tensor."""
+    """In words, for what is no tensor itself."""
 
 
 class OutputStatistics(Struct, kw_only=True, frozen=True):
@@ -49,8 +49,25 @@ class OutputStatistics(Struct, kw_only=True, frozen=True):
     """Finite numbers in equal parts of min to max."""
 
 
-def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or an array of any kind."""
+    try:
+        return hasattr(value, "shape") and hasattr(value, "dtype")
+    except Exception:  # a stranger's attributes may raise anything
+        return False
+
+
+def numbers_of(value: Any) -> Any:
+    """The tensor that a value is, or the samples of a dataset or loader; other values as they are."""
+    if is_tensor(value):
+        return value
+    try:
+        samples = getattr(value, "inputs", None)
+        if samples is None:
+            samples = getattr(getattr(value, "dataset", None), "inputs", None)
+    except Exception:  # a stranger's attributes may raise anything
+        return value
+    return samples if is_tensor(samples) else value
 
 
 def slice_of(
@@ -60,13 +77,15 @@ def slice_of(
     size: Sequence[int] = (),
     redact: Callable[[str], str] | None = None,
 ) -> OutputSlice:
-    """At most :data:`MAX_SLICE` numbers of a tensor, or a value in words.
+    """At most :data:`MAX_SLICE` numbers of a tensor or of the samples of a dataset, or a value in words.
 
     Raises:
         IndexError: the index lies outside of the tensor.
     """
-    if not _is_tensor(value):
-        return OutputSlice(text=_in_words(value, redact))
+    words = "" if is_tensor(value) else _in_words(value, redact)
+    value = numbers_of(value)
+    if not is_tensor(value):
+        return OutputSlice(text=words)
     shape = [int(length) for length in value.shape]
     leading = len(shape) - min(2, len(shape))
     at = [*index, *([0] * leading)][:leading]
@@ -87,6 +106,7 @@ def slice_of(
         index=at,
         start=begin,
         values=_plain(numbers, redact),
+        text=words,
     )
 
 
@@ -123,7 +143,7 @@ def _plain(value: Any, redact: Callable[[str], str] | None) -> Any:
 
 
 def statistics_of(value: Any) -> OutputStatistics:
-    """Statistics of a tensor or array.
+    """Statistics of a tensor or array, or of the samples of a dataset.
 
     Raises:
         TypeError: it is none, or holds no real numbers.
@@ -136,7 +156,8 @@ def statistics_of(value: Any) -> OutputStatistics:
 
 
 def _statistics(value: Any) -> OutputStatistics:
-    if not _is_tensor(value):
+    value = numbers_of(value)
+    if not is_tensor(value):
         raise TypeError(f"a {type(value).__name__} has no statistics")
     import torch
 
