@@ -37,12 +37,14 @@ def test_a_run_from_preamble_to_exit(new_child: NewChild, does: Graph, body: Bod
         ("run_started", ""),
         ("event", "node_status"),
         ("event", "node_status"),
+        ("run_facts", ""),
         ("run_finished", ""),
     ]
     started = body(records[0])
     assert started["pid"] == child.process.pid
     assert started["engine_version"] == __version__
     assert started["torch"] and started["python"].startswith("3.")
+    assert body(records[-2])["fingerprint"]["torch"] == started["torch"]
     finished = body(records[-1])
     assert finished["status"] == "succeeded"
     assert finished["peak_memory"]["devices"]["cpu"] > 1_000_000
@@ -117,7 +119,8 @@ def test_a_stop_ends_the_run_cooperatively(new_child: NewChild, does: Graph, bod
     child.until("node_progress")
     child.send(StopRun())
     records = child.rest()
-    assert body(records[-2])["status"] == "cancelled"
+    assert records[-2].frame == "run_facts"
+    assert body(records[-3])["status"] == "cancelled"
     assert body(records[-1]) == {"status": "cancelled", "peak_memory": body(records[-1])["peak_memory"]}
     assert child.ended()[0] == 0
 
