@@ -55,6 +55,20 @@ class Does(Node):
         }))
         print("to the console: \\u00e9", file=sys.stderr)
 
+    def circumstances(self, ctx):
+        import torch
+        tasks = sorted(int(name) for name in os.listdir("/proc/self/task"))
+        print(json.dumps({
+            "order": list({"alpha", "beta", "gamma", "delta", "epsilon"}),
+            "folder": os.getcwd(),
+            "context": torch.cuda.is_initialized(),
+            "compiler": "torch._dynamo" in sys.modules,
+            "heavy": sorted({"torch", "sklearn"} & set(sys.modules)),
+            "gradients": torch.is_grad_enabled(),
+            "threads": torch.get_num_threads(),
+            "priorities": sorted({os.getpriority(os.PRIO_PROCESS, task) for task in tasks}),
+        }))
+
     def hold(self, ctx):
         ctx.progress(0.1, text="holding")
         while not ctx.stopped:

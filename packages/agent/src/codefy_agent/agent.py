@@ -39,6 +39,8 @@ from codefy_agent.session import (
     StartAttempt,
     TruncateSpool,
 )
+from codefy_agent.standby import StandbyPool, StandbySettings
+from codefy_agent.standby_children import StandbyChildren
 from codefy_agent.state import STATE_FILE, AgentState, write_state
 from codefy_agent.store import AttemptStore
 from codefy_agent.workshop import Workshop
@@ -64,6 +66,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     session: SessionSettings = SessionSettings()
     runner: RunnerSettings = RunnerSettings()
     fetch: FetchSettings = FetchSettings()
+    standby: StandbySettings = StandbySettings()
 
 
 class Agent:
@@ -81,6 +84,15 @@ class Agent:
             random=random.random,
             settings=config.fetch,
         )
+        self._standby: StandbyChildren | None = None
+        if config.engine_command is not None and config.standby.count != 0:
+            self._standby = StandbyChildren(
+                StandbyPool(config.standby),
+                command=config.engine_command,
+                folder=config.folder,
+                inherited=os.environ,
+                changed=self._note_state,
+            )
         self._workshop = Workshop(
             AttemptStore(config.folder / "agent-runs"),
             engine_command=config.engine_command,
@@ -88,6 +100,7 @@ class Agent:
             decided=self._carry_out,
             gather=fetcher.gather,
             runner_settings=config.runner,
+            standby=self._standby,
         )
         self._exit: asyncio.Future[ExitAgent] = asyncio.get_running_loop().create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -113,6 +126,8 @@ class Agent:
                     if timer is not None:
                         timer.cancel()
                 await self._workshop.close()
+                if self._standby is not None:
+                    await self._standby.close()
                 self._inventory.close()
                 with contextlib.suppress(OSError):
                     (self._config.folder / STATE_FILE).unlink()
@@ -190,9 +205,13 @@ class Agent:
 
     async def _watch_machine(self) -> None:
         """Read the devices again and again, in a thread: a driver may take its time, heartbeats may not."""
+        devices = self._session.devices
         while True:
+            if self._standby is not None:
+                await self._standby.devices_read(devices)
             await asyncio.sleep(_DEVICES_EVERY_S)
-            self._session.devices_read(await asyncio.to_thread(self._inventory.read))
+            devices = await asyncio.to_thread(self._inventory.read)
+            self._session.devices_read(devices)
             self._workshop.retry_writes()
 
     # -------------------------------------------------------------- decisions
@@ -262,6 +281,7 @@ class Agent:
             problem="" if connection == "live" else self._link.problem,
             waiting_records=self._workshop.waiting_records(),
             runs=self._workshop.runs(),
+            standby=self._standby.states() if self._standby is not None else (),
         )
         if changed and connection == "live":
             logger.info("connected to %s as %s", self._control.url, session.worker_id)

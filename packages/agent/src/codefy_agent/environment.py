@@ -37,6 +37,10 @@ def child_environment(inherited: Mapping[str, str], devices: Sequence[DeviceIden
         "1"  # a crash tells where, and its last output comes back with the error
     )
     environment["PYTHONUTF8"] = "1"
+    # Sets of strings have one order then, in every child and started ahead or not: an order that reaches a training
+    # would make its numbers differ. Who fixed it otherwise keeps that.
+    if environment.get("PYTHONHASHSEED", "random") == "random":
+        environment["PYTHONHASHSEED"] = "0"
     return environment
 
 

@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from codefy_agent.console import ConsoleStream
 from codefy_agent.environment import child_environment, device_of_run
 from codefy_agent.inputs import Gather, Inputs, InputsFailed, carried
 from codefy_agent.process import MARK, GuardedProcess, ProcessEnd, ProcessNotStarted
+from codefy_agent.standby_children import StandbyChild
 from codefy_agent.stopping import Escalation, Stage
 from codefy_protocol import PROTOCOL_VERSION, __version__, pipe, reasons
 from codefy_protocol.bodies import ConsoleBody, RunError, RunFinishedBody
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 RUN_FINISHED = "run_finished"
 _NO_ENGINE = "No module named 'codefy_engine'"
 _finished_decoder = msgspec.json.Decoder(RunFinishedBody)
+
+TakeStandby = Callable[[Assign], Awaitable[StandbyChild | None]]
+"""A child that was started ahead and suits the assignment."""
 
 Record = Callable[[Sequence[pipe.ChildRecord]], None]
 """Takes records for the spool, in order."""
@@ -62,6 +66,7 @@ class Runner:
         worker: the name this agent is known by, for sentences.
         record: called with every record but ``run_finished``.
         gather: gets what the assignment names by hash, before the child is started.
+        take_standby: gives a child that was started ahead, when there is one.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Runner:
         worker: str,
         record: Record,
         gather: Gather = carried,
+        take_standby: TakeStandby | None = None,
         inherited: Mapping[str, str] | None = None,
         settings: RunnerSettings | None = None,
     ) -> None:
@@ -83,6 +89,7 @@ class Runner:
         self._worker = worker
         self._record = record
         self._gather = gather
+        self._take_standby = take_standby
         self._inputs: Inputs | None = None
         self._inherited = os.environ if inherited is None else inherited
         self._settings = settings or RunnerSettings()
@@ -94,6 +101,8 @@ class Runner:
         self._console = ConsoleStream(folders.home / "output.log", assign.secrets.values())
         self._console_timer: asyncio.TimerHandle | None = None
         self._greeted = False
+        self._started = False
+        """Whether the child reported anything of the run."""
         self._refusal: Reason | None = None
         self._finished: bytes | None = None
         self._finished_at = 0.0
@@ -120,29 +129,60 @@ class Runner:
             if self._agent_stopped:
                 return self._failed(reason(reasons.AGENT_STOPPED, worker=self._worker))
             return encode_body(RunFinishedBody(status="cancelled"))
-        self._born = time.monotonic()
+        try:
+            process, end = await self._execute()
+        except ProcessNotStarted as error:
+            return self._failed(reason(reasons.CHILD_NOT_STARTED, detail=str(error)))
+        finally:
+            self._finish_console()
+        if end.stuck:
+            logger.warning("run %s: processes %s cannot be killed", assign.run_id, end.stuck)
+        return self._verdict(process, end)
+
+    async def _execute(self) -> tuple[GuardedProcess, ProcessEnd]:
+        """Run in a child that was started ahead, when there is one for this run, else in a new one.
+
+        Raises:
+            ProcessNotStarted: there is none to run in.
+        """
+        standby = None if self._take_standby is None else await self._take_standby(self._assign)
+        if standby is not None:
+            end = await self._live(standby.process, standby)
+            if self._started or self._refusal is not None or self._escalation.stage is not Stage.RUNNING:
+                return standby.process, end
+            # Waiting is no part of the run: what ended the child then is not this run's failure.
+            logger.warning("run %s starts anew: its standby child ended (%s)", self._assign.run_id, end)
+            self._greeted, self._chunks = False, pipe.ChunkReader()
+        process = self._new_process()
+        return process, await self._live(process)
+
+    def _new_process(self) -> GuardedProcess:
+        assign = self._assign
         environment = child_environment(self._inherited, assign.devices)
         environment[MARK] = f"{assign.run_id}.{assign.attempt}.{secrets.token_hex(8)}"
-        process = GuardedProcess(
+        return GuardedProcess(
             self._command,
             environment=environment,
             folder=self._folders.run,
             on_records=self._received,
             on_console=self._printed,
         )
+
+    async def _live(self, process: GuardedProcess, standby: StandbyChild | None = None) -> ProcessEnd:
+        """From the start, or the hand-over, to the end of every process of the run."""
         self._process = process
+        self._born = time.monotonic()
         try:
-            self.pid = await process.start()
+            if standby is None:
+                self.pid = await process.start()
+            else:
+                self.pid = standby.pid
+                standby.attach(self._received, self._printed)
+                self._begin()
             await self._watch(process)
-            end = await process.wait()
-        except ProcessNotStarted as error:
-            return self._failed(reason(reasons.CHILD_NOT_STARTED, detail=str(error)))
+            return await process.wait()
         finally:
             await process.close()
-            self._finish_console()
-        if end.stuck:
-            logger.warning("run %s: processes %s cannot be killed", assign.run_id, end.stuck)
-        return self._verdict(process, end)
 
     async def _gathered(self) -> Inputs | None:
         """What the child is to be given; ``None`` when the run was stopped first.
@@ -236,6 +276,8 @@ class Runner:
         for message in messages:
             if isinstance(message, pipe.Preamble):
                 self._greet(message)
+            elif isinstance(message, pipe.Warm):
+                raise pipe.MalformedPipe("it was not asked to get ready for a run")
             elif not self._greeted:
                 raise pipe.MalformedPipe("a record before the preamble")
             elif self._finished is not None:
@@ -244,11 +286,13 @@ class Runner:
                 )
             elif message.frame == RUN_FINISHED:
                 # Held back: the run ends when its process does.
+                self._started = True
                 self._finished, self._finished_at = message.body, time.monotonic()
                 self._changed.set()
             elif message.frame in RECORD_BY_TAG:
                 records.append(message)
         if records and self._refusal is None:
+            self._started = True
             self._record(records)
 
     def _greet(self, preamble: pipe.Preamble) -> None:
@@ -262,6 +306,10 @@ class Runner:
                 )
             )
             return
+        self._begin()
+
+    def _begin(self) -> None:
+        """Give the child its run."""
         self._greeted = True
         assign, given = self._assign, self._inputs or Inputs(b"")
         self._send(

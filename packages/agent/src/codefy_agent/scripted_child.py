@@ -22,7 +22,8 @@ list of a verb and its arguments. Without one the run succeeds at once. Paths ar
 ``hang``               sleep for an hour
 =====================  ====================================================================================
 
-``CODEFY_SCRIPTED_ENGINE_VERSION`` is what the preamble says instead of the real version.
+``CODEFY_SCRIPTED_ENGINE_VERSION`` is what the preamble says instead of the real version. As a standby child it says that it
+was made from the files ``CODEFY_SCRIPTED_WATCHES`` (separated as in ``PATH``).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ import msgspec
 from codefy_protocol import PROTOCOL_VERSION, __version__, pipe
 from codefy_protocol.bodies import MetricPoint, MetricsBody, RunError, RunFinishedBody, RunStartedBody
 from codefy_protocol.envelope import encode_body
+from codefy_protocol.watched import modification_times
 
 _CHUNK_RECORDS = 200
 _POLL_S = 0.002
@@ -111,9 +113,16 @@ class ScriptedChild:
                 for message in pipe.decode_agent_messages(chunk):
                     if isinstance(message, pipe.StartRun):
                         start = message
+                    elif isinstance(message, pipe.WarmUp):
+                        self._warm_up()
                     else:  # a stop may come right behind
                         self._stop.set()
         return start
+
+    def _warm_up(self) -> None:
+        print("a line from the imports", flush=True)
+        watched = os.environ.get("CODEFY_SCRIPTED_WATCHES", "").split(os.pathsep)
+        self._say(pipe.Warm(files=modification_times(filter(None, watched))))
 
     def _listen(self, reader: pipe.ChunkReader) -> None:
         while data := os.read(self._read, 65536):

@@ -163,6 +163,11 @@ class AgentSession:
         """The name it is known by: the control plane's word, or its own before the first welcome."""
         return self.welcome.worker_id if self.welcome else self._hello.name
 
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What the machine offered when it was read last."""
+        return self._devices
+
     def running(self) -> list[AttemptKey]:
         """Attempts whose child may be alive, in the order they came."""
         return [key for key, attempt in self._attempts.items() if attempt.phase is Phase.RUNNING]

@@ -19,6 +19,13 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: float = 0.0
 
 
+class StandbyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    device: str
+    state: str
+    """``starting`` or ``ready``."""
+    pid: int | None = None
+
+
 class AgentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pid: int
     name: str
@@ -36,6 +43,8 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waiting_records: int = 0
     """Records that the control plane has not acknowledged."""
     runs: tuple[RunState, ...] = ()
+    standby: tuple[StandbyState, ...] = ()
+    """Children that were started ahead and wait for a run."""
 
 
 def write_state(folder: Path, state: AgentState) -> None:

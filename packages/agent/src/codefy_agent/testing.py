@@ -38,6 +38,7 @@ class Agent:
         token: given as ``--token``; or ``token_file`` as ``--token-file``.
         data_dir: kept after the test when given, else a temporary folder.
         scripted: run scripted children instead of the engine.
+        standby: as ``--standby``; none by default, so that a test has the children that it asks for.
         options: further command line options.
         environment: added to the environment of the agent, and so of its children.
     """
@@ -51,6 +52,7 @@ class Agent:
         token_file: Path | None = None,
         data_dir: Path | None = None,
         scripted: bool = False,
+        standby: str = "0",
         options: tuple[str, ...] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
@@ -58,7 +60,7 @@ class Agent:
         self._temporary = tempfile.TemporaryDirectory(prefix="codefy-agent-") if data_dir is None else None
         self.data_dir = Path(self._temporary.name) if self._temporary else (data_dir or Path())
         command = [sys.executable, "-m", "codefy_agent", "start", "--control", control, "--name", name]
-        command += ["--data-dir", str(self.data_dir)]
+        command += ["--data-dir", str(self.data_dir), "--standby", standby]
         if token is not None:
             command += ["--token", token]
         if token_file is not None:

@@ -9,17 +9,21 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from codefy_agent.inputs import Gather, carried
 from codefy_agent.records import AttemptRecords
-from codefy_agent.runner import Folders, Runner, RunnerSettings
+from codefy_agent.runner import Folders, Record, Runner, RunnerSettings
 from codefy_agent.session import AgentSession, AttemptKey, Decision, RestoredAttempt
 from codefy_agent.spool import Spool
+from codefy_agent.standby_children import StandbyChildren
 from codefy_agent.state import RunState
 from codefy_agent.store import AttemptStore
 from codefy_protocol import reasons
 from codefy_protocol.bodies import RunError, RunFinishedBody
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.frames import Assign
+from codefy_protocol.pipe import ChildRecord
 from codefy_protocol.reasons import Reason, reason
 
 logger = logging.getLogger(__name__)
@@ -35,6 +39,7 @@ class Workshop:
             assignment then fails with the remedy.
         files: where runs find files, when the control plane names no folder that is here.
         gather: gets what an assignment names by hash.
+        standby: children that were started ahead, when there are to be any.
     """
 
     def __init__(
@@ -46,7 +51,9 @@ class Workshop:
         decided: Callable[[Sequence[Decision]], None],
         gather: Gather = carried,
         runner_settings: RunnerSettings | None = None,
+        standby: StandbyChildren | None = None,
     ) -> None:
+        self._standby = standby
         self._store = store
         self._engine_command = engine_command
         self._files = files
@@ -77,7 +84,9 @@ class Workshop:
 
     def runs(self) -> tuple[RunState, ...]:
         """What runs now, for ``status``."""
-        return tuple(self._runs.values())
+        return tuple(
+            msgspec.structs.replace(run, pid=self._runners[key].pid) for key, run in self._runs.items()
+        )
 
     def waiting_records(self) -> int:
         """Records without an acknowledgement."""
@@ -97,13 +106,16 @@ class Workshop:
                 command=self._engine_command,
                 folders=self._folders(assign),
                 worker=self._session.worker_id,
-                record=records.add,
+                record=records.add if self._standby is None else self._watching(key, records, self._standby),
                 gather=self._gather,
+                take_standby=None if self._standby is None else self._standby.take,
                 settings=self._runner_settings,
             )
         except OSError as error:
             records.finish(failed(reason(reasons.CHILD_NOT_STARTED, detail=str(error))))
             return
+        if self._standby is not None:
+            self._standby.run_assigned(key, assign)
         self._runners[key] = runner
         self._runs[key] = RunState(
             run_id=assign.run_id,
@@ -173,7 +185,23 @@ class Workshop:
         finally:
             del self._runners[key]
             del self._runs[key]
+            if self._standby is not None:
+                self._standby.run_ended(key)
         records.finish(body)
+
+    @staticmethod
+    def _watching(key: AttemptKey, records: AttemptRecords, standby: StandbyChildren) -> Record:
+        """Takes records, and tells when the first event shows that the run is at work."""
+        waiting = True
+
+        def record(each: Sequence[ChildRecord]) -> None:
+            nonlocal waiting
+            records.add(each)
+            if waiting and any(one.frame == "event" for one in each):
+                waiting = False
+                standby.run_at_work(key)
+
+        return record
 
     def _folders(self, assign: Assign) -> Folders:
         """Where the attempt works: the control plane's own folders when they are on this machine, else ours.

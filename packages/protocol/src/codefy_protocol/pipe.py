@@ -1,8 +1,8 @@
 """The pipe between an agent and its run child: length-prefixed MessagePack, a preamble first (A-5).
 
 A chunk is a big-endian ``u32`` length and that many bytes: one MessagePack array of messages. The child's first
-message is :class:`Preamble`; its last is a record of ``run_finished``. The child does not number its records: ``seq``
-is given by the agent when it appends them to the spool.
+message is :class:`Preamble`, a standby child's second is :class:`Warm`; its last is a record of ``run_finished``. The
+child does not number its records: ``seq`` is given by the agent when it appends them to the spool.
 """
 
 from __future__ import annotations
@@ -64,8 +64,23 @@ class StopRun(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """Stop cooperatively, as an in-process stop would."""
 
 
-ChildMessage = Preamble | ChildRecord
-AgentMessage = StartRun | StopRun
+class WarmUp(msgspec.Struct, frozen=True, kw_only=True, tag="warm_up"):
+    """To a standby child, before anything else: import what a first training step needs, answer :class:`Warm`, and
+    wait for :class:`StartRun` (P-8)."""
+
+
+class Warm(msgspec.Struct, frozen=True, kw_only=True, tag="warm", omit_defaults=True):
+    """A standby child can take a run."""
+
+    files: dict[str, int] = {}
+    """What it was made from and may change under it: path → modification time in nanoseconds, 0 for one that is not
+    there. The interpreter's package folders, the engine's own files and those of installed node packages."""
+    card_free: bool = True
+    """Whether the process has no context on any card."""
+
+
+ChildMessage = Preamble | ChildRecord | Warm
+AgentMessage = StartRun | StopRun | WarmUp
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -15,7 +15,7 @@ import msgspec
 
 from codefy_engine import __version__
 from codefy_engine.child.process import peak_resident_bytes
-from codefy_engine.child.writer import RecordWriter
+from codefy_engine.child.writer import RecordWriter, write_all
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol import reasons
 from codefy_protocol.bodies import PeakMemory, RunError, RunFinishedBody, RunStartedBody
@@ -27,7 +27,9 @@ from codefy_protocol.pipe import (
     MalformedPipe,
     StartRun,
     StopRun,
+    WarmUp,
     decode_agent_messages,
+    encode_chunk,
 )
 
 if TYPE_CHECKING:
@@ -45,12 +47,20 @@ class Assignment:
     def __init__(self, read_fd: int) -> None:
         self._fd = read_fd
         self._start: StartRun | None = None
+        self._warm_up = False
+        self._heard = threading.Event()
+        """Something came, or the pipe ended."""
         self._arrived = threading.Event()
         self.stop = threading.Event()
         self.finished = threading.Event()
         """Set when the run has ended and the rest of the pipe does not matter."""
         self._problem = ""
         threading.Thread(target=self._read_loop, name="codefy-assignment", daemon=True).start()
+
+    def wants_warmth(self) -> bool:
+        """Wait for the first message; whether it asks for a standby child."""
+        self._heard.wait()
+        return self._warm_up
 
     def wait(self) -> StartRun | None:
         """The run to execute, or ``None`` when the pipe ended or said something else."""
@@ -70,14 +80,22 @@ class Assignment:
                     for message in decode_agent_messages(chunk):
                         if isinstance(message, StopRun):
                             self.stop.set()
+                        elif isinstance(message, WarmUp):
+                            self._warm_up = True
+                            self._heard.set()
                         elif self._start is None:
                             self._start = message
                             self._arrived.set()
+                            self._heard.set()
             self._problem = "the agent closed the pipe before it sent a run"
         except (OSError, MalformedPipe) as error:
             self._problem = str(error)
         self.stop.set()
         self._arrived.set()
+        self._heard.set()
+        if self._start is None and self._warm_up:
+            # A standby child that is not wanted any more: nothing of it is worth an orderly end.
+            os._exit(0)
         if self._start is not None and not self.finished.wait(LEAVE_AFTER_EOF_S):
             # Nobody is left to report to, and the device is to be free.
             os._exit(1)
@@ -86,10 +104,20 @@ class Assignment:
 def serve(read_fd: int, write_fd: int) -> int:
     """Execute the run that comes over ``read_fd``; returns the exit status."""
     assignment = Assignment(read_fd)
+    standby = assignment.wants_warmth()
+    if standby:
+        from codefy_engine.child.warm import warm_up
+
+        try:
+            write_all(write_fd, encode_chunk([warm_up()]))
+        except OSError:
+            return 1
     start = assignment.wait()
     if start is None:
         print(f"codefy_engine.child: {assignment.problem}", file=sys.stderr)
         return 1
+    if standby:
+        os.chdir(start.run_dir)  # where a child that is started for its run begins
     writer = RecordWriter(write_fd, on_lost=assignment.stop.set)
     finished = _run(start, assignment.stop, writer)
     writer.finish(ChildRecord(frame="run_finished", ts=time.time(), body=finished))
