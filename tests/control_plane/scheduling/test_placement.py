@@ -16,8 +16,10 @@ from codefy_control_plane.scheduling.model import (
     Wait,
     WorkerView,
 )
-from codefy_control_plane.scheduling.placement import never, place
+from codefy_control_plane.scheduling.placement import never
+from codefy_control_plane.scheduling.scheduler import Scheduler
 from codefy_protocol.frames import DeviceIdentity
+from codefy_protocol.reasons import CARD_IN_USE, reason
 
 CPU = DeviceView(name="cpu", kind="cpu")
 
@@ -52,9 +54,22 @@ def placed(
     local: tuple[DeviceView, ...],
     *workers: WorkerView,
     busy: tuple[tuple[str, str], ...] = (),
-):
-    by_name = {item.name: item for item in sorted(workers, key=lambda item: item.name)}
-    return place(run, local, by_name, lambda slot: slot not in busy)
+) -> Placement | Wait:
+    scheduler = Scheduler(Limits(cpu=1, accelerator=1), local)
+    scheduler.set_workers(workers)
+    for slot in busy:
+        offered = (
+            local
+            if slot[0] == "local"
+            else [view for item in workers if item.name == slot[0] for view in item.devices]
+        )
+        uuids = [view.uuid for view in offered if view.name == slot[1]]
+        device = DeviceIdentity(name=slot[1], uuid=uuids[0] if uuids else None)
+        scheduler.take(f"in {slot}", Placement(worker_id=slot[0], devices=(device,), slots=(slot,)))
+    scheduler.enqueue(run)
+    for start in scheduler.starts():
+        return start.placement
+    return Wait(reason=scheduler.reason(run.run_id))
 
 
 def where(answer: Placement | Wait) -> tuple[str, ...]:
@@ -101,6 +116,8 @@ def test_a_set_takes_all_its_devices_in_the_order_asked() -> None:
         (worker("box", draining=True), "worker box is draining"),
         (worker("box", outdated=True), "worker box is outdated: update its agent"),
         (worker("box", card(3)), "waiting for a worker that offers cpu"),
+        (worker("box", node_types=None), "waiting for worker box to say which node types it has"),
+        (worker("box", node_types=frozenset("B")), "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME"),
     ],
 )
 def test_a_named_worker_that_cannot_take_it_says_why(box: WorkerView | None, message: str) -> None:
@@ -170,7 +187,20 @@ def test_what_can_never_run_is_refused_with_a_remedy() -> None:
     assert local.message == "The server has no device cuda:0; it offers cpu."
     anywhere = never(wants("mps:0", "any"), (CPU,), workers)
     assert anywhere is not None
-    assert anywhere.code == "unknown_device"
+    assert anywhere.code == "unknown_device_anywhere"
+    assert anywhere.message == (
+        "Neither the server nor any worker seen since the start has mps:0. Seen so far: cpu, cuda:0, cuda:1."
+    )
+    lacking = never(wants("cpu", "box"), (CPU,), {"box": worker("box", node_types=frozenset("B"))})
+    assert lacking is not None
+    assert lacking.message == "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME"
+    nobody = never(
+        wants("mps:0", "any"),
+        (),
+        {"box": worker("box", DeviceView(name="mps:0", kind="mps"), node_types=frozenset("B"))},
+    )
+    assert nobody is not None
+    assert nobody.code == "worker_lacks_types"
 
 
 def test_what_may_run_later_is_not_refused() -> None:
@@ -191,6 +221,29 @@ def test_limits_of_slots() -> None:
     assert limits.of(("box", "cuda:0")) == 1
 
 
+USED = reason(CARD_IN_USE, device="cuda:0", worker="box", process="python (pid 7)")
+
+
+def test_a_closed_device_is_given_to_nobody_and_says_why() -> None:
+    shut = DeviceView(name="cuda:0", kind="cuda", uuid="GPU-a", closed=USED)
+    box = worker("box", shut, card(1, "GPU-b"))
+    assert where(placed(wants("cuda", "box"), (), box)) == ("box", "cuda:1")
+    assert (
+        why(placed(wants("cuda:0", "box"), (), box))
+        == "cuda:0 of box is used by python (pid 7), which is not a run"
+    )
+    assert why(placed(wants("cuda", "box"), (), box, busy=(("box", "cuda:1"),))) is None
+    assert why(placed(wants("cuda:0", "any"), (CPU,), box)) == USED.message
+    assert why(placed(wants("cuda:0", "box", ("cuda:0", "cuda:1")), (), box)) == USED.message
+
+
+def test_cuda_in_the_server_is_its_first_card() -> None:
+    """S-7: a single card other than cuda:0 of the server never serves a run for any."""
+    local = (CPU, card(0, "GPU-a"), card(1, "GPU-b"))
+    assert where(placed(wants("cuda", "any"), local)) == ("local", "cuda:0")
+    assert why(placed(wants("cuda", "any"), local, busy=(("local", "cuda:0"),))) is None
+
+
 def files(device: str, to: str, file_types: str = "F", **more: object) -> QueuedRun:
     """A run whose types are A and those of files that travel with it."""
     run = wants(device, to)
@@ -207,7 +260,7 @@ def test_types_that_travel_are_not_missed() -> None:
     assert where(placed(files("cpu", "box"), (), box)) == ("box", "cpu")
     assert where(placed(files("cpu", "any"), (CPU,), box)) == ("box", "cpu")
     unread = worker("box", node_types=None, **TAKES_FILES)
-    assert where(placed(files("cpu", "box"), (), unread)) == ("box", "cpu")
+    assert why(placed(files("cpu", "box"), (), unread)) == "waiting for worker box to say which node types it has"
     assert never(files("cpu", "box"), (), {"box": box}) is None
 
 

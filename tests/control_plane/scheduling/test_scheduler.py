@@ -1,15 +1,11 @@
-"""Queues and slots: one head per queue, order of submission, limits, sets, and random histories against the rules."""
+"""Queues and slots: one head per queue, order of submission, limits and sets."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from codefy_control_plane.scheduling.limits import Limits
 from codefy_control_plane.scheduling.model import (
-    DISCONNECTED,
     ONLINE,
     DeviceView,
     Placement,
@@ -200,127 +196,3 @@ def test_a_run_is_queued_once() -> None:
     with pytest.raises(ValueError, match="placed already"):
         shop.scheduler.take("r1", Placement(worker_id="local", devices=(), slots=()))
     assert not shop.scheduler.release("r9")
-
-
-DEVICES = st.sampled_from(["cpu", "cuda", "cuda:0", "cuda:1", "cuda:2"])
-SETS = st.sampled_from([(), (), ("cuda:0", "cuda:1"), ("cuda:2", "cuda:0"), ("cuda:0", "cuda:1", "cuda:2")])
-TARGETS = st.sampled_from(["local", "any", "alpha", "beta"])
-
-
-class Histories(RuleBasedStateMachine):
-    """Random submissions, ends, cancels, drains and disconnects; the rules hold after every step."""
-
-    @initialize(cpu=st.integers(1, 3), accelerator=st.integers(1, 2))
-    def open(self, cpu: int, accelerator: int) -> None:
-        self.limits = Limits(cpu=cpu, accelerator=accelerator)
-        self.shop = Shop(self.limits, box("alpha"), box("beta"))
-        self.running: dict[str, Placement] = {}
-        self.waiting: dict[str, QueuedRun] = {}
-        self.views = {"alpha": box("alpha"), "beta": box("beta")}
-
-    def look(self) -> None:
-        queues: dict[str, list[QueuedRun]] = {}
-        for run in self.waiting.values():
-            queues.setdefault(run.queue_key, []).append(run)
-        for start in self.shop.scheduler.starts():
-            run = self.waiting.pop(start.run_id)
-            # Only the head of its queue, to a place that takes new runs, on what it asked for.
-            assert queues[run.queue_key].pop(0) is run
-            place = start.placement
-            if place.worker_id != "local":
-                view = self.views[place.worker_id]
-                assert view.state == ONLINE
-                assert not view.draining
-            names = tuple(device.name for device in place.devices)
-            assert names == run.wanted or (run.wanted == ("cuda",) and names[0].startswith("cuda:"))
-            assert run.worker in (place.worker_id, "any")
-            self.running[start.run_id] = place
-
-    @rule(device=DEVICES, to=TARGETS, devices=SETS)
-    def submit(self, device: str, to: str, devices: tuple[str, ...]) -> None:
-        if to == "local" and device == "cuda":
-            device = "cuda:0"  # what a submission makes of it
-        run_id = self.shop.submit(devices[0] if devices else device, to, devices)
-        self.waiting[run_id] = self.shop.scheduler._waiting[run_id]
-        self.look()
-
-    @precondition(lambda self: self.running)
-    @rule(data=st.data())
-    def finish(self, data: st.DataObject) -> None:
-        run_id = data.draw(st.sampled_from(sorted(self.running)))
-        del self.running[run_id]
-        assert self.shop.scheduler.release(run_id)
-        self.look()
-
-    @precondition(lambda self: self.waiting)
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        run_id = data.draw(st.sampled_from(sorted(self.waiting)))
-        del self.waiting[run_id]
-        assert self.shop.scheduler.remove(run_id)
-        self.look()
-
-    @rule(
-        name=st.sampled_from(["alpha", "beta"]),
-        state=st.sampled_from([ONLINE, DISCONNECTED]),
-        drain=st.booleans(),
-    )
-    def change(self, name: str, state: str, drain: bool) -> None:
-        self.views[name] = box(name, state, drain)
-        self.shop.scheduler.set_workers(self.views.values())
-        self.look()
-
-    @invariant()
-    def slots_hold_what_runs_and_no_more(self) -> None:
-        used: dict[tuple[str, str], set[str]] = {}
-        for run_id, placement in self.running.items():
-            for slot in placement.slots:
-                used.setdefault(slot, set()).add(run_id)
-        for worker in ("local", "alpha", "beta"):
-            for device in ("cpu", "cuda:0", "cuda:1", "cuda:2"):
-                slot = (worker, device)
-                assert set(self.shop.scheduler.users(slot)) == used.get(slot, set())
-                assert len(self.shop.scheduler.users(slot)) <= self.limits.of(slot)
-
-    @invariant()
-    def nothing_waits_beside_a_free_place(self) -> None:
-        """A head that could have all it asks for, and that no earlier set keeps from it, has started."""
-        assert self.shop.scheduler.starts() == []
-        for worker in ("local", "alpha", "beta"):
-            view = self.views.get(worker)
-            if view is not None and (view.state != ONLINE or view.draining):
-                continue
-            free = self.limits.of((worker, "cpu")) - len(self.shop.scheduler.users((worker, "cpu")))
-            if free > 0:
-                keys = [run.queue_key for run in self.waiting.values()]
-                assert "any/cpu" not in keys
-                assert (worker if worker == "local" else f"{worker}/cpu") not in keys
-                assert worker != "local" or "cpu" not in keys
-
-    @invariant()
-    def positions_count_from_one(self) -> None:
-        queues: dict[str, list[str]] = {}
-        for run_id in self.shop.scheduler.waiting:
-            queues.setdefault(self.waiting[run_id].queue_key, []).append(run_id)
-        for queue in queues.values():
-            assert [self.shop.scheduler.position(run_id) for run_id in queue] == list(
-                range(1, len(queue) + 1)
-            )
-
-    def teardown(self) -> None:
-        """Every run can come to its end: free everything again and again until nothing waits."""
-        if not hasattr(self, "shop"):
-            return
-        self.views = {"alpha": box("alpha"), "beta": box("beta")}
-        self.shop.scheduler.set_workers(self.views.values())
-        self.look()
-        while self.running:
-            run_id = next(iter(self.running))
-            del self.running[run_id]
-            self.shop.scheduler.release(run_id)
-            self.look()
-        assert not self.waiting
-
-
-TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

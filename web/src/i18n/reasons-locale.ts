@@ -56,6 +56,8 @@ export default {
   invalid_name: "{detail}",
   invalid_target: "{detail}",
   unknown_device: "{where} 沒有裝置 {device}，它提供 {offered}。",
+  unknown_device_anywhere:
+    "伺服器和啟動後出現過的工作機都沒有 {device}。目前出現過：{offered}。",
   unknown_worker:
     "沒有登記過名為「{worker}」的工作機，啟動後也沒有出現過。請啟動它：codefy-agent start --name {worker}",
   interactive_with_worker: "畫布在伺服器中執行。要送到 {worker}，請排入佇列。",
@@ -86,6 +88,9 @@ export default {
   worker_offline: "等候工作機 {worker} 重新連線",
   worker_draining: "工作機 {worker} 正在排空",
   worker_outdated: "工作機 {worker} 版本過舊，請更新它的代理程式",
+  worker_without_catalog: "等候工作機 {worker} 回報它有哪些節點類型",
+  card_in_use: "{worker} 的 {device} 正由執行以外的 {process} 使用",
+  slot_not_clean: "{worker} 的 {device} 尚未清空：先前執行的程序 {pid} 仍在使用",
   no_worker_offers: "等候提供 {devices} 的工作機",
   offering_workers_draining: "等候提供 {devices} 的工作機：{workers} 正在排空",
   node_failed: "{node_id}（{title}）失敗：{detail}",

@@ -138,6 +138,10 @@ GRAPH_CHANGED = register(
 INVALID_NAME = register("invalid_name", "{detail}")
 INVALID_TARGET = register("invalid_target", "{detail}")
 UNKNOWN_DEVICE = register("unknown_device", "{where} has no device {device}; it offers {offered}.")
+UNKNOWN_DEVICE_ANYWHERE = register(
+    "unknown_device_anywhere",
+    "Neither the server nor any worker seen since the start has {device}. Seen so far: {offered}.",
+)
 UNKNOWN_WORKER = register(
     "unknown_worker",
     "No worker {worker!r} is enrolled or was seen since the start. Start it with: codefy-agent start --name {worker}",
@@ -232,6 +236,13 @@ VERSION_MISMATCH = register(
 WORKER_OFFLINE = register("worker_offline", "waiting for worker {worker} to reconnect")
 WORKER_DRAINING = register("worker_draining", "worker {worker} is draining")
 WORKER_OUTDATED = register("worker_outdated", "worker {worker} is outdated: update its agent")
+WORKER_WITHOUT_CATALOG = register(
+    "worker_without_catalog", "waiting for worker {worker} to say which node types it has"
+)
+CARD_IN_USE = register("card_in_use", "{device} of {worker} is used by {process}, which is not a run")
+SLOT_NOT_CLEAN = register(
+    "slot_not_clean", "{device} of {worker} is not clean: process {pid} of an earlier run still uses it"
+)
 NO_WORKER_OFFERS = register("no_worker_offers", "waiting for a worker that offers {devices}")
 OFFERING_WORKERS_DRAINING = register(
     "offering_workers_draining", "waiting for a worker that offers {devices}: {workers} is draining"

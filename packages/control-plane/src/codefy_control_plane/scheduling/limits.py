@@ -18,11 +18,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Mapping[str, int] = {}
     """``cuda:0`` is the server's own device, ``gpu-box-1/cuda:0`` that worker's."""
 
-    def of(self, slot: Slot) -> int:
-        """The limit of ``(worker_id, device)``, at least 1."""
+    def override(self, slot: Slot) -> int | None:
+        """The limit set for this very ``(worker_id, device)``, at least 1, or ``None``."""
         worker_id, device = slot
-        name = device if worker_id == LOCAL else f"{worker_id}/{device}"
-        override = self.overrides.get(name)
-        if override is not None:
-            return max(1, override)
-        return max(1, self.cpu if device == "cpu" else self.accelerator)
+        found = self.overrides.get(device if worker_id == LOCAL else f"{worker_id}/{device}")
+        return None if found is None else max(1, found)
+
+    def of(self, slot: Slot) -> int:
+        """The limit of ``(worker_id, device)`` on its own, at least 1."""
+        found = self.override(slot)
+        if found is not None:
+            return found
+        return max(1, self.cpu if slot[1] == "cpu" else self.accelerator)

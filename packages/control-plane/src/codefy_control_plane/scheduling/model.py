@@ -11,6 +11,13 @@ from codefy_protocol.reasons import Reason
 Slot = tuple[str, str]
 """``(worker_id, device)``: ``("local", "cuda:0")``."""
 
+Order = tuple[float, int]
+"""When a run counts as submitted, and its number."""
+
+PRIORITY_STEP_S = 600.0
+"""Seconds of waiting that one point of priority is worth."""
+MAX_PRIORITY = 100
+
 ONLINE = "online"
 DISCONNECTED = "disconnected"
 OFFLINE = "offline"
@@ -23,6 +30,9 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     """``cpu``, ``cuda:0``, ``mps:0``."""
     kind: str
     uuid: str | None = None
+    closed: Reason | None = None
+    """Why no run is given this device for now: a program outside of Codefy uses it (S-16), or a run left something on
+    it (P-9)."""
 
     @property
     def identity(self) -> DeviceIdentity:
@@ -40,7 +50,10 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceView, ...] = ()
     node_types: frozenset[str] | None = None
     """What its engine offers; ``None`` while it has reported no catalog."""
+    machine_id: str = ""
+    """As the agent claims; empty when it says none."""
     same_machine: bool = False
+    """It was recognised as running on the server's machine (S-5)."""
     capabilities: frozenset[str] = frozenset()
 
 
@@ -50,6 +63,10 @@ class QueuedRun(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     sequence: int
     """Order of submission."""
+    submitted_at: float = 0.0
+    """In seconds of any clock that never goes back from one submission to the next."""
+    priority: int = 0
+    """Higher goes first; see :attr:`order`."""
     queue_key: str
     worker: str = LOCAL
     """``local``, ``any`` or a worker's name."""
@@ -68,6 +85,16 @@ class QueuedRun(msgspec.Struct, frozen=True, kw_only=True):
     def wanted(self) -> tuple[str, ...]:
         """The set, or the one device asked for."""
         return self.devices or (self.device,)
+
+    @property
+    def order(self) -> Order:
+        """What runs are sorted by (S-2, S-17).
+
+        A point of priority counts as much as ``PRIORITY_STEP_S`` of waiting. All runs age alike, so the order of two
+        runs never changes, nothing has to be sorted again as time goes by, and a run is overtaken only by what is
+        submitted within a bounded time after it.
+        """
+        return (self.submitted_at - PRIORITY_STEP_S * self.priority, self.sequence)
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,3 +126,14 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """Why a head has to wait; ``reason`` is ``None`` when its slots are just busy (S-9)."""
 
     reason: Reason | None = None
+
+
+class Blockers(msgspec.Struct, frozen=True, kw_only=True):
+    """What a waiting run waits for (S-15)."""
+
+    ahead: tuple[str, ...] = ()
+    """Runs before it in its queue, the head first."""
+    running: tuple[str, ...] = ()
+    """Runs in the slots that it could use."""
+    reserved_for: tuple[str, ...] = ()
+    """Heads with device sets for which those slots are kept."""
