@@ -33,7 +33,11 @@ def run_tests(folder: Path, tests: list[str]) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--timeout=120", *tests],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sources)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sources),
+            "CODEFY_HYPOTHESIS_PROFILE": "mutants",
+        },
         capture_output=True,
         text=True,
         check=False,
