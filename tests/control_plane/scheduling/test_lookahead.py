@@ -99,7 +99,7 @@ def test_prospects_say_now_later_or_never_with_the_reason() -> None:
     assert found["local"].reason is None
     assert (found["busy"].verdict, found["busy"].ahead) == (LATER, 1)
     codes = {name: found[name].reason.code for name in ("away", "drained", "old")}  # type: ignore[union-attr]
-    assert codes == {"away": "worker_offline", "drained": "worker_draining", "old": "worker_lacks_nodes"}
+    assert codes == {"away": "worker_offline", "drained": "worker_draining", "old": "worker_lacks_types"}
     assert found["old"].verdict == NEVER
 
 

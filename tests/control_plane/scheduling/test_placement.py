@@ -117,7 +117,10 @@ def test_a_set_takes_all_its_devices_in_the_order_asked() -> None:
         (worker("box", outdated=True), "worker box is outdated: update its agent"),
         (worker("box", card(3)), "waiting for a worker that offers cpu"),
         (worker("box", node_types=None), "waiting for worker box to say which node types it has"),
-        (worker("box", node_types=frozenset("B")), "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME"),
+        (
+            worker("box", node_types=frozenset("B")),
+            "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME",
+        ),
     ],
 )
 def test_a_named_worker_that_cannot_take_it_says_why(box: WorkerView | None, message: str) -> None:
@@ -193,7 +196,10 @@ def test_what_can_never_run_is_refused_with_a_remedy() -> None:
     )
     lacking = never(wants("cpu", "box"), (CPU,), {"box": worker("box", node_types=frozenset("B"))})
     assert lacking is not None
-    assert lacking.message == "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME"
+    assert (
+        lacking.message
+        == "box lacks the node types A. Install there what has them: codefy-agent engine install --with NAME"
+    )
     nobody = never(
         wants("mps:0", "any"),
         (),
@@ -260,7 +266,10 @@ def test_types_that_travel_are_not_missed() -> None:
     assert where(placed(files("cpu", "box"), (), box)) == ("box", "cpu")
     assert where(placed(files("cpu", "any"), (CPU,), box)) == ("box", "cpu")
     unread = worker("box", node_types=None, **TAKES_FILES)
-    assert why(placed(files("cpu", "box"), (), unread)) == "waiting for worker box to say which node types it has"
+    assert (
+        why(placed(files("cpu", "box"), (), unread))
+        == "waiting for worker box to say which node types it has"
+    )
     assert never(files("cpu", "box"), (), {"box": box}) is None
 
 
