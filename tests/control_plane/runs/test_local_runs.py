@@ -312,7 +312,7 @@ async def test_interactive_with_a_worker_is_refused(house: House) -> None:
         ({"target": Target(devices=())}, "invalid_target"),
         ({"target": Target(worker="Bad Name")}, "invalid_target"),
         ({"target": Target(worker="box")}, "unknown_worker"),
-        ({"target": Target(worker="any", devices=("cuda:3",))}, "unknown_device"),
+        ({"target": Target(worker="any", devices=("cuda:3",))}, "unknown_device_anywhere"),
         ({"target": Target(memory_gib=4)}, "not_supported_yet"),
         ({"target": Target(pool="one-shot")}, "not_supported_yet"),
         ({"record_outputs": True, "target": Target(worker="box")}, "outputs_on_worker"),

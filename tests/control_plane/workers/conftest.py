@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from codefy_control_plane.server import Server
 from codefy_control_plane.settings import Settings, load_settings
+from codefy_engine.nodes.registry import default_registry
 from codefy_protocol import PROTOCOL_VERSION, __version__
 from codefy_protocol.bodies import RunFinishedBody
 from codefy_protocol.capabilities import IMPLEMENTED
@@ -70,6 +71,7 @@ class ScriptedAgent:
             "machine_id": "m1",
             "incarnation": "a",
             "devices": (Device(name="cpu", kind="cpu"),),
+            "node_types": tuple(default_registry()),
         }
         self.hello = Hello(**{**known, **fields})
 

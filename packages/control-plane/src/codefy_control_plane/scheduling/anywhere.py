@@ -40,7 +40,7 @@ class Candidates:
     """Providers worth trying; workers in name order, the server last."""
 
     def __init__(self, providers: Iterable[str]) -> None:
-        self._heap: list[_Key] = [(name == LOCAL, name) for name in providers]
+        self._heap: list[_Key] = [_turn(name) for name in providers]
         self._names = {name for _, name in self._heap}
         heapq.heapify(self._heap)
 
@@ -56,13 +56,13 @@ class Candidates:
         """Something about it changed."""
         if provider not in self._names:
             self._names.add(provider)
-            heapq.heappush(self._heap, (provider == LOCAL, provider))
+            heapq.heappush(self._heap, _turn(provider))
 
     def discard(self, provider: str) -> None:
         """It is not worth trying until something about it changes."""
         self._names.discard(provider)
         if len(self._heap) > 2 * len(self._names) + 16:
-            self._heap = [(name == LOCAL, name) for name in self._names]
+            self._heap = [_turn(name) for name in self._names]
             heapq.heapify(self._heap)
 
     def pop(self) -> str | None:
@@ -143,3 +143,8 @@ class Anywhere:
 
 def _wish(run: QueuedRun) -> Wish:
     return (run.wanted, run.node_types, run.file_types)
+
+
+def _turn(provider: str) -> _Key:
+    """Workers in name order, the server last (S-7)."""
+    return (provider == LOCAL, provider)

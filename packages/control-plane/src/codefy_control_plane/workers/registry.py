@@ -389,13 +389,12 @@ class WorkerRegistry:
 
     def _view(self, name: str, worker: _Worker) -> WorkerView:
         session = worker.session
-        types = (
-            session.catalog.node_types
-            if session.catalog
-            else session.hello.node_types
-            if session.hello
-            else ()
-        )
+        # A catalog without types is that of a worker without an engine; a hello without them only comes too early.
+        types: frozenset[str] | None = None
+        if session.catalog is not None:
+            types = frozenset(session.catalog.node_types)
+        elif session.hello is not None and session.hello.node_types:
+            types = frozenset(session.hello.node_types)
         return WorkerView(
             name=name,
             state=_STATES[session.link],
@@ -404,7 +403,8 @@ class WorkerRegistry:
             devices=tuple(
                 DeviceView(name=device.name, kind=device.kind, uuid=device.uuid) for device in session.devices
             ),
-            node_types=frozenset(types) if types else None,
+            node_types=types,
+            machine_id=session.hello.machine_id if session.hello is not None else "",
             same_machine=worker.same_machine,
             capabilities=session.capabilities,
         )
