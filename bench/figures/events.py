@@ -16,6 +16,7 @@ from typing import Any
 from bench.measure import Figure
 from codefy_agent.testing import Agent
 from codefy_control_plane.testing import ControlPlane
+from codefy_engine.nodes.registry import default_registry
 from codefy_protocol.names import RunOptions, Target
 
 ROUNDS = 5
@@ -61,7 +62,7 @@ async def rounds() -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     async with (
         ControlPlane() as server,
-        Agent(server.url, token_file=server.token_file, name="w1", scripted=True) as agent,
+        Agent(server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()) as agent,
     ):
         await agent.connected()
         await durable_per_s(server)

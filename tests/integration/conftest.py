@@ -12,6 +12,7 @@ import pytest
 from codefy_agent.testing import Agent
 from codefy_control_plane.api.schemas import StoredEvent
 from codefy_control_plane.testing import ControlPlane
+from codefy_engine.nodes.registry import default_registry
 
 ROOT = Path(__file__).parent.parent.parent
 DIGITS = ROOT / "examples" / "digits-cnn.json"
@@ -41,7 +42,7 @@ async def agent(server: ControlPlane) -> AsyncIterator[Agent]:
 @pytest.fixture
 async def scripted_agent(server: ControlPlane) -> AsyncIterator[Agent]:
     """An agent whose run children follow a script instead of importing torch."""
-    async with Agent(server.url, token_file=server.token_file, name="w1", scripted=True) as running:
+    async with Agent(server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()) as running:
         await running.connected()
         yield running
 

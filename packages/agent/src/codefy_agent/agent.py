@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from codefy_agent.connection import ControlPlane
+from codefy_agent.discovery import keep_discovering
 from codefy_agent.input_cache import InputCache
 from codefy_agent.inputs import FetchSettings, InputFetcher
 from codefy_agent.link import Link
@@ -45,7 +46,7 @@ from codefy_agent.state import STATE_FILE, AgentState, write_state
 from codefy_agent.store import AttemptStore
 from codefy_agent.workshop import Workshop
 from codefy_protocol import PROTOCOL_VERSION, __version__, capabilities
-from codefy_protocol.frames import Hello
+from codefy_protocol.frames import Catalog, Hello
 from codefy_protocol.machine import DeviceInventory, boot_id, machine_id, platform_name
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """This worker's own folder."""
     engine_command: tuple[str, ...] | None = None
     """The run child with ``{read}`` and ``{write}``; ``None`` when no engine was found."""
+    discover_command: tuple[str, ...] | None = None
+    """Says what the engine can run; ``None`` when no engine was found."""
     session: SessionSettings = SessionSettings()
     runner: RunnerSettings = RunnerSettings()
     fetch: FetchSettings = FetchSettings()
@@ -175,6 +178,9 @@ class Agent:
             background = [
                 tasks.create_task(self._link.run(), name="connection"),
                 tasks.create_task(self._watch_machine(), name="machine"),
+                tasks.create_task(
+                    keep_discovering(self._config.discover_command, self._catalog_known), name="catalog"
+                ),
             ]
             end = await self._exit
             for task in background:
@@ -213,6 +219,10 @@ class Agent:
             devices = await asyncio.to_thread(self._inventory.read)
             self._session.devices_read(devices)
             self._workshop.retry_writes()
+
+    def _catalog_known(self, catalog: Catalog) -> None:
+        self._session.catalog_known(catalog)
+        self._link.wake()
 
     # -------------------------------------------------------------- decisions
     def _carry_out(self, decisions: Sequence[Decision]) -> None:

@@ -17,6 +17,7 @@ from codefy_agent import __version__
 
 if TYPE_CHECKING:
     from codefy_agent.connection import ControlPlane
+    from codefy_agent.engine_env import Engine
     from codefy_agent.state import AgentState
 
 _LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -137,7 +138,7 @@ def start(
             "codefy-engine is not installed in this environment: every run will fail until it is, or until "
             "--engine-python names a python that has it"
         )
-    sys.exit(_run(worker, folder, engine.child_command() if engine else None, ahead, plane))
+    sys.exit(_run(worker, folder, engine, ahead, plane))
 
 
 def _standby_count(text: str) -> int | None:
@@ -149,7 +150,7 @@ def _standby_count(text: str) -> int | None:
 
 
 def _run(
-    worker: str, folder: Path, command: list[str] | None, standby: int | None, plane: ControlPlane
+    worker: str, folder: Path, engine: Engine | None, standby: int | None, plane: ControlPlane
 ) -> int:
     import asyncio
 
@@ -161,7 +162,8 @@ def _run(
         config = AgentConfig(
             name=worker,
             folder=folder,
-            engine_command=None if command is None else tuple(command),
+            engine_command=None if engine is None else tuple(engine.child_command()),
+            discover_command=None if engine is None else tuple(engine.discover_command(folder / "catalog.json")),
             standby=StandbySettings(count=standby),
         )
         end = await Agent(config, plane).run()

@@ -43,6 +43,10 @@ class Engine(msgspec.Struct, frozen=True):
         escaped = [part.replace("{", "{{").replace("}", "}}") for part in program]
         return [*escaped, "--read-fd", "{read}", "--write-fd", "{write}"]
 
+    def discover_command(self, cache: Path) -> list[str]:
+        """The command that says what this engine can run; it keeps its catalog in ``cache``."""
+        return [str(self.python), "-P", "-m", self.module, "--discover", str(cache)]
+
 
 def find_engine(
     engine_python: str | None, *folders: Path, module: str = "codefy_engine.child"

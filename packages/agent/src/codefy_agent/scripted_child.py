@@ -22,6 +22,7 @@ list of a verb and its arguments. Without one the run succeeds at once. Paths ar
 ``hang``               sleep for an hour
 =====================  ====================================================================================
 
+``CODEFY_SCRIPTED_NODE_TYPES`` are the node types that it says to have, with commas between them.
 ``CODEFY_SCRIPTED_ENGINE_VERSION`` is what the preamble says instead of the real version. As a standby child it says that it
 was made from the files ``CODEFY_SCRIPTED_WATCHES`` (separated as in ``PATH``).
 """
@@ -42,6 +43,7 @@ import msgspec
 
 from codefy_protocol import PROTOCOL_VERSION, __version__, pipe
 from codefy_protocol.bodies import MetricPoint, MetricsBody, RunError, RunFinishedBody, RunStartedBody
+from codefy_protocol.discovery import Discovery
 from codefy_protocol.envelope import encode_body
 from codefy_protocol.watched import modification_times
 
@@ -224,6 +226,13 @@ class ScriptedChild:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--discover"]:
+        types = filter(None, os.environ.get("CODEFY_SCRIPTED_NODE_TYPES", "").split(","))
+        found = Discovery(
+            engine=__version__, catalog_hash="", node_types=dict.fromkeys(types, ""), fingerprint=""
+        )
+        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("--read-fd", type=int, required=True)
     parser.add_argument("--write-fd", type=int, required=True)

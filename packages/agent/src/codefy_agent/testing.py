@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -39,6 +39,7 @@ class Agent:
         data_dir: kept after the test when given, else a temporary folder.
         scripted: run scripted children instead of the engine.
         standby: as ``--standby``; none by default, so that a test has the children that it asks for.
+        node_types: what scripted children say to have.
         options: further command line options.
         environment: added to the environment of the agent, and so of its children.
     """
@@ -53,6 +54,7 @@ class Agent:
         data_dir: Path | None = None,
         scripted: bool = False,
         standby: str = "0",
+        node_types: Iterable[str] = (),
         options: tuple[str, ...] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
@@ -69,6 +71,8 @@ class Agent:
             command += ["--engine-module", "codefy_agent.scripted_child"]
         self._command = [*command, *options]
         self._environment = {**os.environ, **(environment or {})}
+        if scripted:
+            self._environment["CODEFY_SCRIPTED_NODE_TYPES"] = ",".join(node_types)
         self._process: subprocess.Popen[bytes] | None = None
         self.log_path = self.data_dir / f"{name}.log"
 

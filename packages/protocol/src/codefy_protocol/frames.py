@@ -126,6 +126,8 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True, tag="catalog", omit_def
     fingerprint: str = ""
     engine: str = ""
     """Version of the engine that runs here; empty when there is none."""
+    hashes: dict[str, str] = {}
+    """Of what each type declares; of a type without one nothing is known but its name."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, tag="heartbeat", omit_defaults=True):

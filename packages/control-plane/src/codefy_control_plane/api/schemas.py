@@ -235,14 +235,42 @@ class OutputGradient(msgspec.Struct, kw_only=True):
 
 
 class Slots(msgspec.Struct, kw_only=True):
+    """A device as one provider offers it. Slots of one physical device count together (S-5)."""
+
     limit: int
     used: int
+    """Runs on the device, whoever they were placed with."""
     run_ids: list[str]
+    limited_by: str | None = None
+    """Whose limit applies: ``local`` or a worker; ``None`` for the provider's own."""
+
+
+class SameCard(msgspec.Struct, kw_only=True):
+    """Another provider's slot of the same physical device."""
+
+    worker_id: str
+    """``local`` for the server."""
+    device: str
+
+
+class NodeDifferences(msgspec.Struct, kw_only=True):
+    """How the node types of a worker differ from the server's; such a worker is degraded (X-8)."""
+
+    only_here: list[str] = []
+    """In the server only: graphs that use them do not run on this worker."""
+    only_there: list[str] = []
+    different: list[str] = []
+    """Of the same name, and declared otherwise."""
 
 
 class DeviceStatus(msgspec.Struct, kw_only=True):
     device: Device
     slots: Slots
+    same_card: list[SameCard] = []
+    closed: str | None = None
+    """Why no run is given this device for now."""
+    closed_code: str | None = None
+    closed_params: dict[str, Any] | None = None
 
 
 class WorkerStatus(msgspec.Struct, kw_only=True):

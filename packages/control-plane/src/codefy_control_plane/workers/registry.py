@@ -23,6 +23,7 @@ from codefy_control_plane.scheduling.model import (
     WorkerView,
 )
 from codefy_control_plane.settings import Settings
+from codefy_control_plane.workers.catalogs import differences, usable_types
 from codefy_control_plane.workers.checking import MalformedRecord, checked_report
 from codefy_control_plane.workers.connection import Connection, Peer
 from codefy_control_plane.workers.decisions import (
@@ -80,6 +81,7 @@ class WorkerRegistry:
         on_change: called when a view changed; ``RunService.workers_changed``.
         slots: limit and users of ``(worker, device)``, for the panel; ``RunService.slots``.
         late_result: where reports of runs that had ended already go.
+        hashes: of the server's node types, what each declares (X-8).
     """
 
     def __init__(
@@ -90,9 +92,11 @@ class WorkerRegistry:
         on_change: Callable[[], None] | None = None,
         slots: Callable[[str, str], Slots] | None = None,
         late_result: LateResult = ignore_late_result,
+        hashes: Callable[[], Mapping[str, str]] = dict,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
+        self._hashes = hashes
         self._session_settings = SessionSettings(
             product_version=__version__,
             heartbeat_s=settings.heartbeat_s,
@@ -389,12 +393,6 @@ class WorkerRegistry:
 
     def _view(self, name: str, worker: _Worker) -> WorkerView:
         session = worker.session
-        # A catalog without types is that of a worker without an engine; a hello without them only comes too early.
-        types: frozenset[str] | None = None
-        if session.catalog is not None:
-            types = frozenset(session.catalog.node_types)
-        elif session.hello is not None and session.hello.node_types:
-            types = frozenset(session.hello.node_types)
         return WorkerView(
             name=name,
             state=_STATES[session.link],
@@ -403,7 +401,7 @@ class WorkerRegistry:
             devices=tuple(
                 DeviceView(name=device.name, kind=device.kind, uuid=device.uuid) for device in session.devices
             ),
-            node_types=types,
+            node_types=usable_types(session.hello, session.catalog, self._hashes()),
             machine_id=session.hello.machine_id if session.hello is not None else "",
             same_machine=worker.same_machine,
             capabilities=session.capabilities,
@@ -428,6 +426,8 @@ class WorkerRegistry:
                 for device in session.devices
             ],
             run_ids=[run_id for run_id, _ in session.attempts()],
+            engine=session.catalog.engine if session.catalog is not None else None,
+            node_differences=differences(session.catalog, self._hashes()),
             capabilities=sorted(session.capabilities),
         )
 

@@ -1,5 +1,7 @@
 """``python -m codefy_engine.child --read-fd R --write-fd W``: the run child (A-5).
 
+With ``--discover FILE`` it runs nothing and says what it could run; see :mod:`codefy_engine.child.discover`.
+
 Nothing heavy is imported here before the preamble is out: the agent measures by it that the interpreter lives and
 which engine it has.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from codefy_engine import __version__
 from codefy_engine.child.process import prepare_process
@@ -15,7 +18,7 @@ from codefy_engine.child.writer import write_all
 from codefy_protocol import PROTOCOL_VERSION
 from codefy_protocol.pipe import Preamble, encode_chunk
 
-USAGE = "usage: python -m codefy_engine.child --read-fd FD --write-fd FD"
+USAGE = "usage: python -m codefy_engine.child --read-fd FD --write-fd FD | --discover FILE"
 
 
 def parse_fds(arguments: list[str]) -> tuple[int, int]:
@@ -36,6 +39,10 @@ def parse_fds(arguments: list[str]) -> tuple[int, int]:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--discover"] and len(sys.argv) == 3:
+        from codefy_engine.child.discover import print_discovery
+
+        return print_discovery(Path(sys.argv[2]))
     try:
         read_fd, write_fd = parse_fds(sys.argv[1:])
     except ValueError as error:
