@@ -62,7 +62,9 @@ async def rounds() -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     async with (
         ControlPlane() as server,
-        Agent(server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()) as agent,
+        Agent(
+            server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()
+        ) as agent,
     ):
         await agent.connected()
         await durable_per_s(server)

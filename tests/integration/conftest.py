@@ -42,7 +42,9 @@ async def agent(server: ControlPlane) -> AsyncIterator[Agent]:
 @pytest.fixture
 async def scripted_agent(server: ControlPlane) -> AsyncIterator[Agent]:
     """An agent whose run children follow a script instead of importing torch."""
-    async with Agent(server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()) as running:
+    async with Agent(
+        server.url, token_file=server.token_file, name="w1", scripted=True, node_types=default_registry()
+    ) as running:
         await running.connected()
         yield running
 

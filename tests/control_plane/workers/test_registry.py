@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from codefy_control_plane.api.schemas import Slots
+from codefy_control_plane.api.schemas import DeviceStatus, NodeDifferences, SameCard, Slots
+from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.scheduling.model import DeviceView
 from codefy_control_plane.settings import load_settings
 from codefy_control_plane.workers.connection import Connection, Peer
@@ -21,11 +23,14 @@ from codefy_protocol.frames import (
     Device,
     DeviceIdentity,
     Event,
+    ForeignUse,
+    Heartbeat,
     Hello,
     RunAlive,
     RunFinished,
+    UncleanSlot,
 )
-from codefy_protocol.reasons import BAD_WORKER_NAME, reason
+from codefy_protocol.reasons import BAD_WORKER_NAME, Reason, reason
 
 PEER = Peer(address="127.0.0.1", loopback=True, authenticated_by="session-token")
 CPU = Device(name="cpu", kind="cpu")
@@ -219,10 +224,103 @@ async def test_what_placement_and_people_see(tmp_path: Path) -> None:
     await registry.close()
 
 
-async def test_slots_come_from_the_run_service(tmp_path: Path) -> None:
-    registry = make(tmp_path, slots=lambda worker, device: Slots(limit=4, used=0, run_ids=[worker, device]))
+async def test_devices_are_described_by_the_run_service(tmp_path: Path) -> None:
+    slots = Slots(limit=4, used=1, run_ids=["r9"], limited_by="local")
+    registry = make(
+        tmp_path,
+        devices=lambda worker, device: DeviceStatus(
+            device=device, slots=slots, same_card=[SameCard(worker_id=worker, device=device.name)]
+        ),
+    )
     await greet(registry)
-    assert registry.statuses()[0].devices[0].slots == Slots(limit=4, used=0, run_ids=["w1", "cpu"])
+    (shown,) = registry.statuses()[0].devices
+    assert shown.slots is slots
+    assert shown.same_card == [SameCard(worker_id="w1", device="cpu")]
+    await registry.close()
+
+
+async def test_a_worker_with_other_node_types_is_degraded_and_the_differences_are_listed(
+    tmp_path: Path,
+) -> None:
+    registry = make(tmp_path, hashes=lambda: {"A": "1", "B": "2", "C": "3"})
+    connection = await greet(registry)
+    assert registry.views()[0].node_types is None
+    assert registry.statuses()[0].engine is None
+    catalog = Catalog(
+        catalog_hash="h", node_types=("A", "B", "D"), hashes={"A": "1", "B": "x", "D": "4"}, engine="0.1"
+    )
+    await registry.received(connection, "w1", [catalog])
+    # Of the same name is not the same: B is declared otherwise there.
+    assert registry.views()[0].node_types == frozenset("AD")
+    (shown,) = registry.statuses()
+    assert shown.engine == "0.1"
+    assert shown.node_differences == NodeDifferences(only_here=["C"], only_there=["D"], different=["B"])
+    await registry.received(connection, "w1", [Catalog(catalog_hash="", node_types=())])
+    assert registry.views()[0].node_types == frozenset()
+    assert registry.statuses()[0].engine == ""
+    same = Catalog(
+        catalog_hash="h", node_types=tuple("ABC"), hashes={"A": "1", "B": "2", "C": "3"}, engine="0.1"
+    )
+    await registry.received(connection, "w1", [same])
+    assert registry.statuses()[0].node_differences is None
+    await registry.close()
+
+
+async def test_a_device_that_is_not_clean_gets_nothing_until_it_is_or_is_reclaimed(tmp_path: Path) -> None:
+    changes: list[int] = []
+    registry = make(tmp_path, on_change=lambda: changes.append(1))
+    connection = await greet(registry)
+    card = Device(name="cuda:0", kind="cuda", uuid="GPU-1")
+    dirty = msgspec.structs.replace(card, unclean=UncleanSlot(run_id="r1", pid=77))
+
+    async def beat(device: Device) -> Reason | None:
+        await registry.received(connection, "w1", [Heartbeat(devices=(device,))])
+        return registry.views()[0].devices[0].closed
+
+    assert await beat(card) is None
+    changes.clear()
+    why = await beat(dirty)
+    assert why is not None
+    assert why.message == "cuda:0 of w1 is not clean: process 77 of an earlier run still uses it"
+    assert changes == [1]
+    assert await beat(dirty) == why
+    assert changes == [1]
+    assert await beat(card) is None
+    assert changes == [1, 1]
+    await beat(dirty)
+    registry.reclaim("w1", "cuda:0")
+    assert registry.views()[0].devices[0].closed is None
+    assert await beat(dirty) is None
+    other = msgspec.structs.replace(card, unclean=UncleanSlot(run_id="r2", pid=78))
+    assert await beat(other) is not None  # that one was not waved through
+    await beat(card)
+    with pytest.raises(Refused) as refused:
+        registry.reclaim("w1", "cuda:0")
+    assert refused.value.reason.code == "device_not_closed"
+    await registry.close()
+
+
+async def test_a_card_that_others_use_is_closed_with_their_name_and_opens_late(tmp_path: Path) -> None:
+    clock = [100.0]
+    registry = make(tmp_path, clock=lambda: clock[0])
+    connection = await greet(registry)
+
+    async def beat(memory: int) -> str | None:
+        foreign = ForeignUse(memory=memory, pid=4711, process="python") if memory else None
+        card = Device(name="cuda:0", kind="cuda", uuid="GPU-1", foreign=foreign)
+        await registry.received(connection, "w1", [Heartbeat(devices=(card,))])
+        why = registry.views()[0].devices[0].closed
+        return None if why is None else why.message
+
+    assert await beat(100 << 20) is None
+    used = "cuda:0 of w1 is used by python (pid 4711), which is not a run"
+    assert await beat(2 << 30) == used
+    assert await beat(300 << 20) == used
+    assert await beat(0) is not None
+    clock[0] += 14
+    assert await beat(0) is not None
+    clock[0] += 2
+    assert await beat(0) is None
     await registry.close()
 
 

@@ -62,6 +62,10 @@ export interface DeviceList {
 export interface DeviceStatus {
   device: Device;
   slots: Slots;
+  same_card?: SameCard[];
+  closed?: string | null;
+  closed_code?: string | null;
+  closed_params?: Record<string, unknown> | null;
 }
 
 export interface Ended {
@@ -169,6 +173,12 @@ export interface NodeDefinition {
   source?: string;
   deterministic?: boolean;
   writes?: boolean;
+}
+
+export interface NodeDifferences {
+  only_here?: string[];
+  only_there?: string[];
+  different?: string[];
 }
 
 export interface NodeList {
@@ -441,6 +451,11 @@ export interface RunsChanged {
   type: "runs_changed";
 }
 
+export interface SameCard {
+  worker_id: string;
+  device: string;
+}
+
 export interface SaveGraph {
   graph: unknown;
   base_revision?: number | null;
@@ -463,6 +478,7 @@ export interface Slots {
   limit: number;
   used: number;
   run_ids: string[];
+  limited_by?: string | null;
 }
 
 export interface Source {
@@ -612,4 +628,6 @@ export interface WorkerStatus {
   devices: DeviceStatus[];
   run_ids: string[];
   capabilities: string[];
+  engine?: string | null;
+  node_differences?: NodeDifferences | null;
 }

@@ -149,9 +149,7 @@ def _standby_count(text: str) -> int | None:
     raise click.UsageError(f"--standby {text}: say auto, or a number from 0 to {_MOST_STANDBY}.")
 
 
-def _run(
-    worker: str, folder: Path, engine: Engine | None, standby: int | None, plane: ControlPlane
-) -> int:
+def _run(worker: str, folder: Path, engine: Engine | None, standby: int | None, plane: ControlPlane) -> int:
     import asyncio
 
     from codefy_agent.agent import Agent, AgentConfig
@@ -163,7 +161,9 @@ def _run(
             name=worker,
             folder=folder,
             engine_command=None if engine is None else tuple(engine.child_command()),
-            discover_command=None if engine is None else tuple(engine.discover_command(folder / "catalog.json")),
+            discover_command=None
+            if engine is None
+            else tuple(engine.discover_command(folder / "catalog.json")),
             standby=StandbySettings(count=standby),
         )
         end = await Agent(config, plane).run()

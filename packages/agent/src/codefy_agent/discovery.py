@@ -10,13 +10,13 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from codefy_agent.environment import child_environment
 from codefy_protocol.discovery import Discovery
 from codefy_protocol.frames import Catalog
+from codefy_protocol.watched import modification_times
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,9 @@ class DiscoveryFailed(Exception):
     """The child did not tell; the message says why."""
 
 
-async def discover(command: Sequence[str], inherited: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> Discovery:
+async def discover(
+    command: Sequence[str], inherited: Mapping[str, str], timeout_s: float = TIMEOUT_S
+) -> Discovery:
     """Run the child and read its answer. It sees no card.
 
     Raises:
@@ -94,7 +96,9 @@ async def keep_discovering(
         try:
             found = await discover(command, inherited)
         except DiscoveryFailed as error:
-            logger.warning("the node types of the engine are not known: %s; asking again in %.0f s", error, RETRY_S)
+            logger.warning(
+                "the node types of the engine are not known: %s; asking again in %.0f s", error, RETRY_S
+            )
             await asyncio.sleep(RETRY_S)
             continue
         catalog = catalog_frame(found)
@@ -102,17 +106,14 @@ async def keep_discovering(
             told = catalog
             logger.info("the engine %s has %d node types", found.engine, len(found.node_types))
             known(catalog)
-        seen = await asyncio.to_thread(_times, found.watch)
-        while await asyncio.to_thread(_times, found.watch) == seen:
-            await asyncio.sleep(WATCH_S)
+        await _until_changed(found.watch)
 
 
-def _times(folders: Sequence[str]) -> tuple[int, ...]:
-    """When each folder last gained or lost something; 0 for one that is not there."""
-    times: list[int] = []
-    for folder in folders:
-        try:
-            times.append(Path(folder).stat().st_mtime_ns)
-        except OSError:
-            times.append(0)
-    return tuple(times)
+async def _until_changed(watch: Mapping[str, int]) -> None:
+    """Return when something was installed or removed. Nothing tells, so it is looked for."""
+    while await asyncio.to_thread(modification_times, watch) == watch:
+        await _pause()
+
+
+async def _pause() -> None:
+    await asyncio.sleep(WATCH_S)

@@ -76,6 +76,12 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/api/workers", workers_api.list_workers),
     ApiRoute("POST", "/api/workers/{worker_id}/drain", workers_api.drain_worker, errors=(404,)),
     ApiRoute("POST", "/api/workers/{worker_id}/undrain", workers_api.undrain_worker, errors=(404,)),
+    ApiRoute(
+        "POST",
+        "/api/workers/{worker_id}/devices/{device}/reclaim",
+        workers_api.reclaim_device,
+        errors=(404, 409),
+    ),
     ApiRoute("GET", "/api/system/devices", workers_api.list_devices),
     ApiRoute("GET", "/api/system/server", about.server_info),
 )
@@ -100,8 +106,9 @@ async def running_services(settings: Settings, registry: Registry | None = None)
             settings,
             machine_id=machine,
             on_change=service.workers_changed,
-            slots=service.slots,
+            devices=service.device_status,
             late_result=service.late_result,
+            hashes=lambda: registry.hashes,
         )
         service.attach(workers)
         await service.start()

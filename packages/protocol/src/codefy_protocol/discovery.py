@@ -15,5 +15,6 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hash of what each type declares."""
     fingerprint: str
     """Digest of Python, the packages that decide numbers, and the machine's kind."""
-    watch: tuple[str, ...] = ()
-    """Folders that change when something is installed here: then it is worth asking again."""
+    watch: dict[str, int] = {}
+    """Folders that change when something is installed here, with when (ns) they had before all this was found out:
+    once one has another time, it is worth asking again."""

@@ -157,7 +157,8 @@ SECRET_NOT_GIVEN = register(
     "secret_not_given", "{node_id}.{param} refers to the secret {secret!r}, and no value for it was given."
 )
 SECRETS_UNKNOWN = register(
-    "secrets_unknown", "No node of the graph refers to these secrets: {names}. Leave them out, or refer to them."
+    "secrets_unknown",
+    "No node of the graph refers to these secrets: {names}. Leave them out, or refer to them.",
 )
 SECRET_INVALID = register("secret_invalid", "The secret {secret!r} cannot be taken: {detail}.")
 SECRETS_LOST = register(
@@ -175,6 +176,10 @@ EDITOR_BUSY = register(
     "editor_busy", "The run {run_id} of this editor is still going on. Stop it, or queue this one."
 )
 NOT_SUPPORTED_YET = register("not_supported_yet", "{what} is not supported by this version.")
+DEVICE_NOT_CLOSED = register(
+    "device_not_closed",
+    "Nothing of an earlier run is left on {device} of {worker}; there is nothing to reclaim.",
+)
 RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
 RUN_ACTIVE = register("run_active", "The run {run_id} is {status}. Cancel it before deleting it.")
 SHUTTING_DOWN = register("shutting_down", "The server is shutting down. Try again when it is back.")

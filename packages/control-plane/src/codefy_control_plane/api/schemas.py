@@ -289,6 +289,10 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     devices: list[DeviceStatus]
     run_ids: list[str]
     capabilities: list[str]
+    engine: str | None = None
+    """Version of its engine; empty when it has none, ``None`` before it said so."""
+    node_differences: NodeDifferences | None = None
+    """Set for a degraded worker."""
 
 
 class WorkerList(msgspec.Struct, kw_only=True):

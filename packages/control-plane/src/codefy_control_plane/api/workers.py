@@ -26,6 +26,11 @@ async def undrain_worker(context: Context, worker_id: str) -> WorkerStatus:
     return await context.workers.undrain(worker_id)
 
 
+async def reclaim_device(context: Context, worker_id: str, device: str) -> WorkerStatus:
+    """Give runs to a device again although something of an earlier run is left on it."""
+    return context.workers.reclaim(worker_id, device)
+
+
 async def list_devices(context: Context) -> DeviceList:
     """The devices of the server's machine, and the runs on them."""
     return DeviceList(devices=_local_devices(context))
@@ -33,10 +38,7 @@ async def list_devices(context: Context) -> DeviceList:
 
 def _local_devices(context: Context) -> list[DeviceStatus]:
     service = context.service
-    return [
-        DeviceStatus(device=device, slots=service.slots(LOCAL, device.name))
-        for device in service.local_devices()
-    ]
+    return [service.device_status(LOCAL, device) for device in service.local_devices()]
 
 
 def _local_status(context: Context) -> WorkerStatus:

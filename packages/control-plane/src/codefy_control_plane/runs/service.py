@@ -14,6 +14,7 @@ import msgspec
 
 from codefy_control_plane.api.schemas import (
     ArtifactList,
+    DeviceStatus,
     EventList,
     MetricList,
     ProvenanceList,
@@ -21,6 +22,7 @@ from codefy_control_plane.api.schemas import (
     RunDetail,
     RunList,
     RunSubmitted,
+    SameCard,
     Slots,
     StoredArtifact,
 )
@@ -481,11 +483,28 @@ class RunService:
         """What this machine offers, a few seconds old at most while it is asked for."""
         return self._devices.latest()
 
-    def slots(self, worker_id: str, device: str) -> Slots:
-        """Limit and users of a slot; ``worker_id`` is ``local`` for the server."""
-        slot = (worker_id, device)
-        users = self._scheduler.users(slot)
-        return Slots(limit=self._scheduler.limits.of(slot), used=len(users), run_ids=list(users))
+    def device_status(self, worker_id: str, device: Device) -> DeviceStatus:
+        """A device as a provider offers it, with who is on it; ``worker_id`` is ``local`` for the server."""
+        slot = (worker_id, device.name)
+        users = self._scheduler.sharing(slot)
+        limit, whose = self._scheduler.limit(slot)
+        view = self._scheduler.device(slot)
+        closed = None if view is None else view.closed
+        return DeviceStatus(
+            device=device,
+            slots=Slots(
+                limit=limit,
+                used=len(users),
+                run_ids=list(users),
+                limited_by=None if whose == worker_id else whose,
+            ),
+            same_card=[
+                SameCard(worker_id=other, device=name) for other, name in self._scheduler.same_card(slot)
+            ],
+            closed=None if closed is None else closed.message,
+            closed_code=None if closed is None else closed.code,
+            closed_params=None if closed is None else closed.params,
+        )
 
     async def attempts_of(self, worker_id: str) -> list[AttemptRow]:
         """The newest attempts that were placed on a worker, with recorded seq and status, newest first."""

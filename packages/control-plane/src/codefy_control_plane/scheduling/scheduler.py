@@ -365,6 +365,15 @@ class Scheduler:
         """Where a run is, ``None`` when it has no slot."""
         return self._placed.get(run_id)
 
+    def device(self, slot: Slot) -> DeviceView | None:
+        """A device that a provider offers now."""
+        worker_id, name = slot
+        if worker_id == LOCAL:
+            offered = self._local
+        else:
+            offered = self._workers[worker_id].devices if worker_id in self._workers else ()
+        return next((device for device in offered if device.name == name), None)
+
     def users(self, slot: Slot) -> tuple[str, ...]:
         """Runs that were placed in a slot, in the order they came."""
         return self._cards.slot_users(slot)

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codefy_control_plane.api.schemas import DeviceStatus, Slots, WorkerStatus
 from codefy_control_plane.runs.errors import Refused
@@ -25,6 +25,7 @@ from codefy_control_plane.scheduling.model import (
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.workers.catalogs import differences, usable_types
 from codefy_control_plane.workers.checking import MalformedRecord, checked_report
+from codefy_control_plane.workers.closing import Closings
 from codefy_control_plane.workers.connection import Connection, Peer
 from codefy_control_plane.workers.decisions import (
     AttemptKey,
@@ -38,8 +39,8 @@ from codefy_control_plane.workers.decisions import (
 from codefy_control_plane.workers.executor import WorkerExecutor
 from codefy_control_plane.workers.seams import LateResult, Recorder, ignore_late_result
 from codefy_control_plane.workers.session import SessionSettings, WorkerSession
-from codefy_protocol.frames import Assign, Frame, Hello
-from codefy_protocol.reasons import UNKNOWN_WORKER, Reason, reason
+from codefy_protocol.frames import Assign, Device, Frame, Heartbeat, Hello
+from codefy_protocol.reasons import DEVICE_NOT_CLOSED, UNKNOWN_WORKER, Reason, reason
 from codefy_protocol.version import __version__
 
 logger = logging.getLogger("codefy.workers")
@@ -64,6 +65,7 @@ class _Worker:
         self.session = session
         self.connection: Connection | None = None
         self.executors: dict[AttemptKey, WorkerExecutor] = {}
+        self.closings = Closings(session.name)
         self.same_machine = False
         self.connected_at: float | None = None
         self.last_heard_at: float | None = None
@@ -79,7 +81,7 @@ class WorkerRegistry:
     Args:
         machine_id: of this machine (``codefy_protocol.machine.identity``), to tell workers that share it.
         on_change: called when a view changed; ``RunService.workers_changed``.
-        slots: limit and users of ``(worker, device)``, for the panel; ``RunService.slots``.
+        devices: what the scheduler knows of a worker's device, for the panel; ``RunService.device_status``.
         late_result: where reports of runs that had ended already go.
         hashes: of the server's node types, what each declares (X-8).
     """
@@ -90,7 +92,7 @@ class WorkerRegistry:
         *,
         machine_id: str = "",
         on_change: Callable[[], None] | None = None,
-        slots: Callable[[str, str], Slots] | None = None,
+        devices: Callable[[str, Device], DeviceStatus] | None = None,
         late_result: LateResult = ignore_late_result,
         hashes: Callable[[], Mapping[str, str]] = dict,
         clock: Callable[[], float] = time.monotonic,
@@ -105,7 +107,7 @@ class WorkerRegistry:
         )
         self._machine_id = machine_id
         self._on_change = on_change
-        self._slots = slots
+        self._devices = devices
         self._late_result = late_result
         self._clock = clock
         self._workers: dict[str, _Worker] = {}
@@ -149,6 +151,19 @@ class WorkerRegistry:
             Refused: 404, it was never seen.
         """
         return self._set_draining(worker_id, False)
+
+    def reclaim(self, worker_id: str, device: str) -> WorkerStatus:
+        """Give runs to a device again although something of an earlier run is left on it (P-9).
+
+        Raises:
+            Refused: 404, the worker was never seen; 409, nothing is left on the device.
+        """
+        worker = self._known(worker_id)
+        found = next((item for item in worker.session.devices if item.name == device), None)
+        if found is None or not worker.closings.reclaim(found):
+            raise Refused(409, reason(DEVICE_NOT_CLOSED, worker=worker_id, device=device))
+        self._tell_change()
+        return self._status(worker_id, worker)
 
     def executor(
         self, placement: Placement, recorder: Recorder, *, recorded_seq: int | None = None
@@ -226,6 +241,7 @@ class WorkerRegistry:
             connection.peer.loopback and bool(self._machine_id) and hello.machine_id == self._machine_id
         )
         worker.drained.set()
+        worker.closings.report(hello.devices, self._clock())
         self._act(worker, decisions)
         logger.info(
             "worker %s connected from %s%s",
@@ -239,6 +255,8 @@ class WorkerRegistry:
         worker = self._workers[name]
         worker.last_heard_at = time.time()
         self._act(worker, worker.session.frames(connection.number, frames, self._clock()))
+        if any(isinstance(frame, Heartbeat) for frame in frames):
+            self._look_at_devices(worker)
         while worker.session.overfull and not self._closed and worker.connection is connection:
             worker.drained.clear()
             worker.session.reading(False, self._clock())
@@ -346,9 +364,17 @@ class WorkerRegistry:
                     executor = worker.executors.get((decision.run_id, decision.attempt))
                     if executor is not None:
                         executor.decide(decision)
-        if changed and self._on_change is not None and not self._closed:
-            self._on_change()
+        if changed:
+            self._tell_change()
         self._arm(worker)
+
+    def _look_at_devices(self, worker: _Worker) -> None:
+        if worker.closings.report(worker.session.devices, self._clock()):
+            self._tell_change()
+
+    def _tell_change(self) -> None:
+        if self._on_change is not None and not self._closed:
+            self._on_change()
 
     def _keep(self, worker: _Worker, late: KeepLateResult) -> None:
         if len(self._tasks) >= MAX_LATE_RESULTS:
@@ -399,7 +425,13 @@ class WorkerRegistry:
             draining=session.draining,
             outdated=session.outdated,
             devices=tuple(
-                DeviceView(name=device.name, kind=device.kind, uuid=device.uuid) for device in session.devices
+                DeviceView(
+                    name=device.name,
+                    kind=device.kind,
+                    uuid=device.uuid,
+                    closed=worker.closings.get(device.name),
+                )
+                for device in session.devices
             ),
             node_types=usable_types(session.hello, session.catalog, self._hashes()),
             machine_id=session.hello.machine_id if session.hello is not None else "",
@@ -421,18 +453,17 @@ class WorkerRegistry:
             platform=hello.platform if hello else "",
             connected_at=worker.connected_at if worker.connection is not None else None,
             last_heard_at=worker.last_heard_at,
-            devices=[
-                DeviceStatus(device=device, slots=self._slots_of(name, worker, device.name))
-                for device in session.devices
-            ],
+            devices=[self._device_status(name, worker, device) for device in session.devices],
             run_ids=[run_id for run_id, _ in session.attempts()],
             engine=session.catalog.engine if session.catalog is not None else None,
             node_differences=differences(session.catalog, self._hashes()),
             capabilities=sorted(session.capabilities),
         )
 
-    def _slots_of(self, name: str, worker: _Worker, device: str) -> Slots:
-        if self._slots is not None:
-            return self._slots(name, device)
-        used = [key[0] for key in worker.session.attempts() if device in worker.session.attempt_devices(key)]
-        return Slots(limit=max(1, len(used)), used=len(used), run_ids=used)
+    def _device_status(self, name: str, worker: _Worker, device: Device) -> DeviceStatus:
+        if self._devices is not None:
+            return self._devices(name, device)
+        session = worker.session
+        used = [key[0] for key in session.attempts() if device.name in session.attempt_devices(key)]
+        slots = Slots(limit=max(1, len(used)), used=len(used), run_ids=used)
+        return DeviceStatus(device=device, slots=slots)

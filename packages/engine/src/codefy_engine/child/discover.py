@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codefy_protocol.discovery import Discovery
+from codefy_protocol.watched import modification_times
 
 
 def discover(cache: Path) -> Discovery:
@@ -21,14 +22,15 @@ def discover(cache: Path) -> Discovery:
     from codefy_engine.execution.fingerprint import environment_fingerprint, fingerprint_digest
     from codefy_engine.nodes.cached import cached_registry
 
-    catalog = cached_registry(cache).catalog()
     places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    watch = modification_times(sorted(places))
+    catalog = cached_registry(cache).catalog()
     return Discovery(
         engine=__version__,
         catalog_hash=catalog.catalog_hash,
         node_types=catalog.hashes,
         fingerprint=fingerprint_digest(environment_fingerprint(load_torch=False)),
-        watch=tuple(sorted(places)),
+        watch=watch,
     )
 
 
