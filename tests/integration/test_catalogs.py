@@ -21,14 +21,14 @@ def small_graph() -> bytes:
 async def test_any_chooses_a_worker_once_it_has_told_its_node_types() -> None:
     async with ControlPlane() as server, Agent(server.url, token_file=server.token_file, name="w1") as agent:
         await agent.connected()
-        async with server.client() as client:
-            # It waits for the worker's word, if that is not there yet.
-            run = await client.submit(small_graph(), RunOptions(target=Target(worker="w1")))
-            detail = await client.wait(run.run_id)
-            assert (detail.status, detail.worker_id) == ("succeeded", "w1")
-            run = await client.submit(small_graph(), RunOptions(target=Target(worker="any")))
-            detail = await client.wait(run.run_id)
-            assert (detail.status, detail.worker_id) == ("succeeded", "w1")
-            (_, worker) = await client.workers()
-            assert worker.engine
-            assert worker.node_differences is None
+        client = server.client
+        # It waits for the worker's word, if that is not there yet.
+        run = await client.submit(small_graph(), RunOptions(target=Target(worker="w1")))
+        detail = await client.wait(run.run_id)
+        assert (detail.status, detail.worker_id) == ("succeeded", "w1")
+        run = await client.submit(small_graph(), RunOptions(target=Target(worker="any")))
+        detail = await client.wait(run.run_id)
+        assert (detail.status, detail.worker_id) == ("succeeded", "w1")
+        (_, worker) = await client.workers()
+        assert worker.engine
+        assert worker.node_differences is None

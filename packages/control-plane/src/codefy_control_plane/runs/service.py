@@ -483,21 +483,26 @@ class RunService:
         """What this machine offers, a few seconds old at most while it is asked for."""
         return self._devices.latest()
 
+    def slots(self, worker_id: str, device: str) -> Slots:
+        """How many runs a device holds, and which it has; ``worker_id`` is ``local`` for the server."""
+        slot = (worker_id, device)
+        users = self._scheduler.sharing(slot)
+        limit, whose = self._scheduler.limit(slot)
+        return Slots(
+            limit=limit,
+            used=len(users),
+            run_ids=list(users),
+            limited_by=None if whose == worker_id else whose,
+        )
+
     def device_status(self, worker_id: str, device: Device) -> DeviceStatus:
         """A device as a provider offers it, with who is on it; ``worker_id`` is ``local`` for the server."""
         slot = (worker_id, device.name)
-        users = self._scheduler.sharing(slot)
-        limit, whose = self._scheduler.limit(slot)
         view = self._scheduler.device(slot)
         closed = None if view is None else view.closed
         return DeviceStatus(
             device=device,
-            slots=Slots(
-                limit=limit,
-                used=len(users),
-                run_ids=list(users),
-                limited_by=None if whose == worker_id else whose,
-            ),
+            slots=self.slots(worker_id, device.name),
             same_card=[
                 SameCard(worker_id=other, device=name) for other, name in self._scheduler.same_card(slot)
             ],
