@@ -8,6 +8,7 @@ import type {
   ExampleList,
   GraphList,
   GraphProblem,
+  GraphShapes,
   GraphValidation,
   Health,
   MetricList,
@@ -165,6 +166,8 @@ export const api = {
   },
   validateGraph: (graph: unknown, signal?: AbortSignal) =>
     json<GraphValidation>("/api/graphs/validate", { method: "POST", body: { graph }, signal }),
+  graphShapes: (graph: unknown, signal?: AbortSignal) =>
+    json<GraphShapes>("/api/graphs/shapes", { method: "POST", body: { graph }, signal }),
 
   submitRun: (run: SubmitRun) => json<RunSubmitted>("/api/runs", { method: "POST", body: run }),
   runs: (filter: RunListQuery = {}, signal?: AbortSignal) =>

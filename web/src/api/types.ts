@@ -11,6 +11,7 @@ export type {
   ExampleSummary,
   GraphList,
   GraphProblem,
+  GraphShapes,
   GraphSummary,
   GraphValidation,
   Health,

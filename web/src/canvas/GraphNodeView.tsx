@@ -12,6 +12,7 @@ import { nodeTitle, subgraphOf } from "./model/document";
 import type { FlowNode } from "./model/flow";
 import { layersOf } from "./model/layers";
 import { preview } from "./model/params";
+import { knownShapeText } from "./model/shapes";
 import { NodeCurve } from "./NodeCurve";
 import { PortShape } from "./PortShape";
 import { progressText } from "./progress";
@@ -220,7 +221,7 @@ interface BodyProps {
 function NodeBody({ id, node, definition }: BodyProps) {
   const words = useWords();
   const subgraph = subgraphOf(node);
-  if (subgraph !== null) return <Layers subgraph={subgraph} />;
+  if (subgraph !== null) return <Layers id={id} subgraph={subgraph} />;
   if (definition === undefined) return null;
   const shown = preview(node, definition);
   return (
@@ -240,7 +241,9 @@ function NodeBody({ id, node, definition }: BodyProps) {
   );
 }
 
-function Layers({ subgraph }: { subgraph: string }) {
+function Layers({ id, subgraph }: { id: string; subgraph: string }) {
+  const path = useGraph((state) => nodePath(state, id));
+  const shapes = useGraph((state) => state.shapes);
   const doc = useGraph(documentOf);
   const { catalog } = useEditor();
   const layers = useMemo(() => layersOf(doc, subgraph), [doc, subgraph]);
@@ -251,11 +254,17 @@ function Layers({ subgraph }: { subgraph: string }) {
       <tbody>
         {layers.map((layer) => {
           const built: InnerNode | undefined = inner[`${subgraph}/${layer.id}`];
+          const at = `${path}/${layer.id}`;
+          const port = catalog.get(layer.type)?.outputs[0]?.name ?? "";
+          const known = shapes.outputs.get(`${at}>${port}`)?.shape;
+          // Without the batch, as the layer's own documentation writes it.
+          const shape = known === undefined ? shapeText(built?.shape) : knownShapeText(known.slice(1));
+          const parameters = shapes.parameters.get(at) ?? built?.parameters;
           return (
             <tr key={layer.id}>
               <td>{layer.label ?? catalog.get(layer.type)?.type ?? layer.type}</td>
-              <td>{shapeText(built?.shape)}</td>
-              <td>{built?.parameters ? countText(built.parameters) : ""}</td>
+              <td>{shape}</td>
+              <td>{parameters ? countText(parameters) : ""}</td>
             </tr>
           );
         })}
@@ -309,7 +318,7 @@ function NodeFoot({ node, view, problem, unknown, source }: FootProps) {
     }
   }
   const subgraph = subgraphOf(node);
-  if (subgraph !== null) return <ModuleFoot subgraph={subgraph} />;
+  if (subgraph !== null) return <ModuleFoot id={node.id} subgraph={subgraph} />;
   return state === "resting" || live === undefined ? null : (
     <ResultFoot outputs={live.outputs} source={source} />
   );
@@ -361,10 +370,11 @@ function isNumbers(value: unknown): value is Record<string, number | string> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function ModuleFoot({ subgraph }: { subgraph: string }) {
+function ModuleFoot({ id, subgraph }: { id: string; subgraph: string }) {
   const { t } = useTranslation("canvas");
   const run = useRunView();
-  const count = useLive(run?.runId ?? null, (live) => parametersOf(live, subgraph));
+  const built = useLive(run?.runId ?? null, (live) => parametersOf(live, subgraph));
+  const count = useGraph((state) => state.shapes.parameters.get(nodePath(state, id))) ?? built;
   return (
     <footer className="node-foot">
       <span>{count > 0 ? t("parameters", { count, text: countText(count) }) : ""}</span>

@@ -6,6 +6,7 @@ import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { countText } from "./format";
 import { readDocument } from "./model/document";
+import { totalParameters } from "./model/shapes";
 import { useEditor, useGraph } from "./store/editor";
 import { currentLevel, type GraphStore } from "./store/graph-store";
 import { useRunView } from "./store/run-view";
@@ -19,7 +20,8 @@ export function Strip() {
   const checked = useGraph((state) => state.checked);
   const run = useRunView();
   const nodes = useLive(run?.runId ?? null, (live) => live?.nodes);
-  const parameters = useMemo(
+  const known = useGraph((state) => totalParameters(state.shapes));
+  const built = useMemo(
     () =>
       Object.values(nodes ?? {}).reduce(
         (sum, node) =>
@@ -28,6 +30,7 @@ export function Strip() {
       ),
     [nodes],
   );
+  const parameters = known > 0 ? known : built;
   const size = [
     t("nodeCount", { count: level.nodes.length }),
     t("wireCount", { count: level.edges.length }),

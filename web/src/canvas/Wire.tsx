@@ -6,9 +6,10 @@ import { countText, shapeText } from "./format";
 import { outputOf } from "./model/catalog";
 import { findNode, subgraphOf } from "./model/document";
 import type { FlowEdge } from "./model/flow";
+import { factOf, knownShapeText } from "./model/shapes";
 import { typeColour } from "./PortShape";
 import { useEditor, useGraph } from "./store/editor";
-import { currentLevel } from "./store/graph-store";
+import { currentLevel, nodePath } from "./store/graph-store";
 import { innerOf, parametersOf, useRunView } from "./store/run-view";
 import { wirePath } from "./wire-path";
 
@@ -24,7 +25,14 @@ export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
   const type = outputOf(node && catalog.get(node.type), sourceHandleId ?? "")?.type;
   const subgraph = node === undefined ? null : subgraphOf(node);
   const inside = trail.length > 0;
-  const label = useLive(run?.runId ?? null, (live) => {
+  const known = useGraph((state) => {
+    const path = nodePath(state, source);
+    const parameters = type === "model" ? state.shapes.parameters.get(path) : undefined;
+    if (parameters !== undefined) return countText(parameters);
+    const fact = factOf(state.shapes, path, sourceHandleId ?? "");
+    return fact === undefined ? "" : knownShapeText(fact.shape);
+  });
+  const told = useLive(run?.runId ?? null, (live) => {
     if (inside) {
       const path = [...trail.map((open) => open.subgraph), source].join("/");
       return shapeText(innerOf(live, trail[0]?.subgraph ?? null)[path]?.shape);
@@ -35,6 +43,8 @@ export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
       ? countText(parameters)
       : outputText(live?.nodes[source]?.outputs[sourceHandleId ?? ""]);
   });
+  // What a run gave is more than what can be told beforehand.
+  const label = told === "" ? known : told;
   const reached = useLive(
     run?.runId ?? null,
     (live) => live === undefined || ["succeeded", "reused"].includes(live.nodes[source]?.status ?? ""),

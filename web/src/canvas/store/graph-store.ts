@@ -4,6 +4,7 @@ import type { GraphProblem } from "../../api/types";
 import type { Command } from "../model/commands";
 import { type GraphDocument, type Level, levelOf, type Scope } from "../model/document";
 import { type History, perform, redo, startHistory, undo } from "../model/history";
+import { NO_SHAPES, type ShapeBook } from "../model/shapes";
 
 /** A module that is open, with the node that names it. */
 export interface OpenModule {
@@ -27,6 +28,8 @@ export interface GraphState {
   problems: readonly GraphProblem[];
   /** Whether the server has looked at the document as it is now. */
   checked: boolean;
+  /** What each port will carry, as far as the server can tell without running. */
+  shapes: ShapeBook;
   runId: string | null;
 }
 
@@ -39,7 +42,9 @@ export interface GraphActions {
   /** Go back to the level with `depth` modules open. */
   leave(depth: number): void;
   set(
-    change: Partial<Pick<GraphState, "save" | "saveProblem" | "revision" | "problems" | "checked" | "runId">>,
+    change: Partial<
+      Pick<GraphState, "save" | "saveProblem" | "revision" | "problems" | "checked" | "shapes" | "runId">
+    >,
   ): void;
   /** Save over `revision`, which someone else saved. */
   takeOver(revision: number): void;
@@ -97,6 +102,7 @@ export function createGraphStore(name: string, doc: GraphDocument, revision: num
       revision,
       problems: [],
       checked: false,
+      shapes: NO_SHAPES,
       runId: null,
       perform: (command, merge) => set((state) => settle(perform(state.history, command, merge ?? null))),
       undo: () => set((state) => settle(undo(state.history))),

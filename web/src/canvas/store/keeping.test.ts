@@ -3,7 +3,7 @@ import { ApiProblem, api } from "../../api";
 import type { SavedGraph } from "../../api/types";
 import { graph, node } from "../model/testing";
 import { createGraphStore, documentOf, type GraphStore } from "./graph-store";
-import { keepChecked, keepSaved } from "./keeping";
+import { keepSaved } from "./keeping";
 
 let store: GraphStore;
 let stop: () => void;
@@ -100,42 +100,5 @@ describe("keepSaved", () => {
     await vi.advanceTimersByTimeAsync(10);
     expect(save).toHaveBeenCalledTimes(2);
     expect(save).toHaveBeenLastCalledWith("digits", documentOf(store.getState()), 1);
-  });
-});
-
-describe("keepChecked", () => {
-  it("shows the problems of the document as it is, not those of an older one", async () => {
-    const problem = (message: string) => ({ message, code: "input_missing", node_id: "a", params: {} });
-    const answers: ((message: string) => void)[] = [];
-    vi.spyOn(api, "validateGraph").mockImplementation(
-      (_, signal) =>
-        new Promise((resolve, reject) => {
-          answers.push((message) =>
-            signal?.aborted === true
-              ? reject(new DOMException("", "AbortError"))
-              : resolve({ valid: false, problems: [problem(message)] }),
-          );
-        }),
-    );
-    stop = keepChecked(store);
-    label("x");
-    expect(store.getState().checked).toBe(false);
-    await vi.advanceTimersByTimeAsync(1000);
-    expect(answers).toHaveLength(2);
-    answers[1]?.("new");
-    answers[0]?.("old");
-    await vi.advanceTimersByTimeAsync(10);
-    expect(store.getState().checked).toBe(true);
-    expect(store.getState().problems.map((one) => one.message)).toEqual(["new"]);
-  });
-
-  it("takes the problems from a refusal when the document cannot be read", async () => {
-    const problem = { message: "not a graph", code: "graph_not_a_graph", node_id: null, params: {} };
-    vi.spyOn(api, "validateGraph").mockRejectedValue(
-      new ApiProblem({ status: 400, code: "invalid_graph", message: "", problems: [problem] }),
-    );
-    stop = keepChecked(store);
-    await vi.advanceTimersByTimeAsync(10);
-    expect(store.getState().problems).toEqual([problem]);
   });
 });

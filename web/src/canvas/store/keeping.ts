@@ -1,11 +1,10 @@
-// What happens to a graph besides editing: it is saved on the server a moment after each change, and checked there.
+// What happens to a graph besides editing: it is saved on the server a moment after each change.
 import { ApiProblem, api } from "../../api";
 import type { GraphDocument } from "../model/document";
 import { documentOf, type GraphStore } from "./graph-store";
 
 const SAVE_AFTER_MS = 700;
 const RETRY_AFTER_MS = 5_000;
-const CHECK_AFTER_MS = 250;
 
 /** Saves `store` whenever its document changes, never two saves at once, until the answer is called. */
 export function keepSaved(store: GraphStore): () => void {
@@ -65,44 +64,6 @@ export function keepSaved(store: GraphStore): () => void {
     stopped = true;
     window.clearTimeout(timer);
     document.removeEventListener("visibilitychange", leaving);
-    unsubscribe();
-  };
-}
-
-/** Asks the server for the problems of the document, now and after each change, until the answer is called. */
-export function keepChecked(store: GraphStore): () => void {
-  let timer = 0;
-  let abort = new AbortController();
-
-  const check = async () => {
-    abort.abort();
-    abort = new AbortController();
-    const { signal } = abort;
-    const doc = documentOf(store.getState());
-    if (doc.nodes.length === 0) {
-      store.getState().set({ problems: [], checked: true });
-      return;
-    }
-    try {
-      const answer = await api.validateGraph(doc, signal);
-      if (!signal.aborted) store.getState().set({ problems: answer.problems, checked: true });
-    } catch (error) {
-      if (signal.aborted) return;
-      // A document that cannot even be read has its problems in the refusal itself.
-      const problems = error instanceof ApiProblem ? error.problems : [];
-      store.getState().set({ problems, checked: problems.length > 0 });
-    }
-  };
-
-  const unsubscribe = store.subscribe((state, before) => {
-    if (documentOf(state) === documentOf(before)) return;
-    window.clearTimeout(timer);
-    timer = window.setTimeout(() => void check(), CHECK_AFTER_MS);
-  });
-  void check();
-  return () => {
-    abort.abort();
-    window.clearTimeout(timer);
     unsubscribe();
   };
 }

@@ -1,8 +1,9 @@
 // Graphs that are open in this page, and how one is opened: from what the server has saved, else from an example.
 import { api } from "../../api";
 import { emptyDocument, type GraphDocument, readDocument } from "../model/document";
+import { keepChecked } from "./checking";
 import { createGraphStore, type GraphStore } from "./graph-store";
-import { keepChecked, keepSaved } from "./keeping";
+import { keepSaved } from "./keeping";
 import { findRun } from "./runs";
 
 interface OpenGraph {
