@@ -20,6 +20,11 @@ export interface Attach {
   metrics_cursor?: number;
 }
 
+export interface ChangeFile {
+  action: "make_folder" | "move";
+  to?: string;
+}
+
 export interface Choice {
   value: string | number | boolean;
   label: string;
@@ -87,6 +92,23 @@ export interface ExampleSummary {
   title: string;
   description: string;
   node_count: number;
+}
+
+export interface FileEntry {
+  name: string;
+  path: string;
+  kind: string;
+  size: number | null;
+  modified_at: number;
+  media_type: string;
+  sha256?: string | null;
+}
+
+export interface FileList {
+  path: string;
+  entries: FileEntry[];
+  total: number;
+  free_bytes: number;
 }
 
 export interface GraphList {
@@ -419,6 +441,11 @@ export interface Target {
   memory_gib?: number | null;
   memory_source?: string | null;
   wait?: boolean;
+}
+
+export interface UploadProgress {
+  received: number;
+  file: FileEntry | null;
 }
 
 export interface ValidateGraph {

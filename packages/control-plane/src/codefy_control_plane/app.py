@@ -11,7 +11,7 @@ from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp
 
 from codefy_control_plane.access import Access, HostPolicy
-from codefy_control_plane.api import about, graphs, nodes, run_files, runs
+from codefy_control_plane.api import about, files, graphs, nodes, run_files, runs
 from codefy_control_plane.api import workers as workers_api
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.execution_socket import ExecutionSocket
@@ -19,6 +19,8 @@ from codefy_control_plane.api.middleware import WORKER_SOCKET_PATH, AnswerHeader
 from codefy_control_plane.api.routing import ApiRoute, compile_routes
 from codefy_control_plane.api.site import WEB_DIST, Site
 from codefy_control_plane.examples import ExampleStore
+from codefy_control_plane.files.store import FileStore
+from codefy_control_plane.files.uploads import Uploads
 from codefy_control_plane.graphs import GraphStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
@@ -42,6 +44,17 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("DELETE", "/api/graphs/{name}", graphs.delete_graph, errors=(404,)),
     ApiRoute("GET", "/api/examples", graphs.list_examples),
     ApiRoute("GET", "/api/examples/{name}", graphs.show_example, errors=(404,)),
+    ApiRoute("GET", "/api/files", files.list_files),
+    ApiRoute(
+        "GET",
+        "/api/files/{path:path}",
+        files.read_file,
+        errors=(404,),
+        produces="application/octet-stream",
+    ),
+    ApiRoute("PUT", "/api/files/{path:path}", files.upload_file, errors=(409, 413, 507)),
+    ApiRoute("POST", "/api/files/{path:path}", files.change_file, errors=(404, 409)),
+    ApiRoute("DELETE", "/api/files/{path:path}", files.delete_file, errors=(404, 409)),
     ApiRoute("POST", "/api/runs", runs.submit_run, status=201, errors=(409, 503, 507)),
     ApiRoute("GET", "/api/runs", runs.list_runs),
     ApiRoute("GET", "/api/runs/{run_id}", runs.show_run, errors=(404,)),
@@ -98,6 +111,8 @@ async def running_services(settings: Settings, registry: Registry | None = None)
                 registry=registry,
                 graphs=GraphStore(settings.graphs_dir),
                 examples=ExampleStore(),
+                files=FileStore(settings.files_dir),
+                uploads=Uploads(settings.files_dir, settings.max_upload_bytes),
             )
         finally:
             await workers.close()

@@ -61,6 +61,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     resume_grace_s: float = 86_400.0
     """D-3: how long a run waits for its disconnected worker."""
     hello_timeout_s: float = 10.0
+    max_upload_bytes: int = 20 * 1024**3
+    """Largest file that may be uploaded to the data folder."""
+    max_draft_bytes: int = 16 * 1024 * 1024
+    max_drafts: int = 500
+    """Drafts that are kept at once; none is ever removed to make room."""
+    web_dist: Path | None = None
+    """The built web UI to serve instead of the one in the package."""
     warnings: tuple[Reason, ...] = ()
     """What was ignored while reading the environment."""
 
@@ -80,6 +87,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def graphs_dir(self) -> Path:
         return self.data_dir / "graphs"
+
+    @property
+    def drafts_dir(self) -> Path:
+        """What the canvas keeps of graphs that are not saved in ``graphs_dir``, or not yet."""
+        return self.data_dir / "drafts"
+
+    @property
+    def presets_dir(self) -> Path:
+        """Groups of nodes that people kept for other graphs."""
+        return self.data_dir / "presets"
 
     @property
     def nodes_dir(self) -> Path:
@@ -266,6 +283,22 @@ SETTINGS: tuple[Setting, ...] = (
         "Seconds that an agent has to introduce itself.",
         _seconds,
         "10",
+    ),
+    _setting(
+        "max_upload_bytes",
+        "UPLOAD_MAX_BYTES",
+        "Largest file that may be uploaded, in bytes.",
+        _integer(1),
+        "21474836480",
+    ),
+    _setting("max_draft_bytes", "DRAFT_MAX_BYTES", "Largest draft in bytes.", _integer(1024), "16777216"),
+    _setting("max_drafts", "DRAFTS_MAX", "Drafts to keep at once.", _integer(1), "500"),
+    _setting(
+        "web_dist",
+        "WEB_DIST",
+        "Folder of a built web UI to serve instead of the packaged one.",
+        _path,
+        "none",
     ),
 )
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from codefy_control_plane.api.problems import api_error
 from codefy_control_plane.examples import ExampleStore
+from codefy_control_plane.files.store import FileStore
+from codefy_control_plane.files.uploads import Uploads
 from codefy_control_plane.graphs import GraphStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
@@ -29,6 +31,8 @@ class Context:
     """Node types of this server."""
     graphs: GraphStore
     examples: ExampleStore
+    files: FileStore
+    uploads: Uploads
     started_at: float = field(default_factory=time.time)
     """Unix seconds."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)

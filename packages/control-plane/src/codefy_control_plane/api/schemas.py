@@ -5,7 +5,7 @@ Times are Unix seconds. Fields that may be added later are added, never renamed 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -261,6 +261,44 @@ class SavedGraph(msgspec.Struct, kw_only=True):
     revision: int
     updated_at: float
     graph: msgspec.Raw
+
+
+class FileEntry(msgspec.Struct, kw_only=True):
+    name: str
+    path: str
+    """Below the user's folder, as nodes take it: ``pictures/cats.zip``."""
+    kind: str
+    """``file`` or ``folder``."""
+    size: int | None
+    """Bytes; ``None`` for a folder."""
+    modified_at: float
+    media_type: str
+    sha256: str | None = None
+    """Told for a file that was just uploaded."""
+
+
+class FileList(msgspec.Struct, kw_only=True):
+    path: str
+    entries: list[FileEntry]
+    """Folders first, then files, by name; at most 5,000."""
+    total: int
+    """How many there are."""
+    free_bytes: int
+    """On the disk of the folder."""
+
+
+class UploadProgress(msgspec.Struct, kw_only=True):
+    """What is here of a file that comes in parts; ``file`` once it is complete."""
+
+    received: int
+    """Bytes."""
+    file: FileEntry | None
+
+
+class ChangeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    action: Literal["make_folder", "move"]
+    to: str = ""
+    """For ``move``: the new path."""
 
 
 class SaveGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
