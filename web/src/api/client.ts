@@ -6,6 +6,8 @@ import type {
   EventList,
   Example,
   ExampleList,
+  FileEntry,
+  FileList,
   GraphList,
   GraphProblem,
   GraphShapes,
@@ -23,6 +25,7 @@ import type {
   RunSubmitted,
   SavedGraph,
   ServerInfo,
+  UploadProgress,
   WorkerList,
 } from "./types";
 
@@ -79,6 +82,9 @@ const HEALTH = "/api/health";
 export interface RequestOptions {
   method?: string;
   body?: unknown;
+  /** Sent as they are, in place of a `body`. */
+  bytes?: Blob;
+  headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
 }
 
@@ -88,7 +94,10 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
     init.body = JSON.stringify(options.body);
-    init.headers = { "Content-Type": "application/json" };
+    init.headers = { "Content-Type": "application/json", ...options.headers };
+  } else if (options.bytes !== undefined) {
+    init.body = options.bytes;
+    init.headers = { "Content-Type": "application/octet-stream", ...options.headers };
   }
   let response: Response;
   try {
@@ -136,9 +145,23 @@ export interface SubmitRun {
   name?: string;
 }
 
+export interface UploadPart {
+  bytes: Blob;
+  start: number;
+  total: number;
+  /** A word that all parts of one upload have in common, in ASCII. */
+  upload: string;
+  ifExists: "refuse" | "replace" | "number";
+}
+
 /** Where an artifact's bytes are; `download` makes the browser save them. */
 export function artifactUrl(runId: string, artifactId: number, download = false): string {
   return `/api/runs/${part(runId)}/artifacts/${artifactId}/content${download ? "?download=1" : ""}`;
+}
+
+/** Where a file of the data folder is; `download` makes the browser save it. */
+export function fileUrl(path: string, download = false): string {
+  return `/api/files/${path.split("/").map(part).join("/")}${download ? "?download=1" : ""}`;
 }
 
 export function logUrl(runId: string, from = 0): string {
@@ -168,6 +191,28 @@ export const api = {
     json<GraphValidation>("/api/graphs/validate", { method: "POST", body: { graph }, signal }),
   graphShapes: (graph: unknown, signal?: AbortSignal) =>
     json<GraphShapes>("/api/graphs/shapes", { method: "POST", body: { graph }, signal }),
+
+  files: (folder = "", signal?: AbortSignal) => json<FileList>(`/api/files${query({ folder })}`, { signal }),
+  /** A part of a file, or all of it: `start` and `total` in bytes. */
+  uploadPart: (path: string, part: UploadPart, signal?: AbortSignal) =>
+    json<UploadProgress>(`${fileUrl(path)}${query({ if_exists: part.ifExists })}`, {
+      method: "PUT",
+      bytes: part.bytes,
+      headers: {
+        "X-Codefy-Upload": part.upload,
+        ...(part.total === 0
+          ? {}
+          : { "Content-Range": `bytes ${part.start}-${part.start + part.bytes.size - 1}/${part.total}` }),
+      },
+      signal,
+    }),
+  makeFolder: (path: string) =>
+    json<FileEntry>(fileUrl(path), { method: "POST", body: { action: "make_folder" } }),
+  moveFile: (path: string, to: string) =>
+    json<FileEntry>(fileUrl(path), { method: "POST", body: { action: "move", to } }),
+  deleteFile: async (path: string, withContent = false): Promise<void> => {
+    await send(`${fileUrl(path)}${query({ with_content: withContent ? "1" : null })}`, { method: "DELETE" });
+  },
 
   submitRun: (run: SubmitRun) => json<RunSubmitted>("/api/runs", { method: "POST", body: run }),
   runs: (filter: RunListQuery = {}, signal?: AbortSignal) =>

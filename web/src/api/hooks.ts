@@ -20,6 +20,7 @@ export const keys = {
   nodes: ["nodes"] as const,
   examples: ["examples"] as const,
   example: (name: string) => ["examples", name] as const,
+  files: (folder: string) => ["files", folder] as const,
   graphs: ["graphs"] as const,
   graph: (name: string) => ["graphs", name] as const,
   runs: ["runs"] as const,

@@ -1,5 +1,6 @@
 import canvas from "../canvas/locale";
 import charts from "../charts/locale";
+import files from "../files/locale";
 import home from "../home/locale";
 import runs from "../runs/locale";
 import settings from "../settings/locale";
@@ -8,7 +9,7 @@ import common from "./common";
 import format from "./format-locale";
 
 /** One namespace per feature; `common` is the default one. */
-export const features = { common, canvas, charts, format, home, runs, workers, settings };
+export const features = { common, canvas, charts, files, format, home, runs, workers, settings };
 
 export const resources = {
   en: Object.fromEntries(Object.entries(features).map(([name, words]) => [name, words.en])),

@@ -71,6 +71,7 @@ export const icons = {
   file: <path d="M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3" />,
   fit: <path d="M2.5 5.5v-3h3M10.5 2.5h3v3M13.5 10.5v3h-3M5.5 13.5h-3v-3" />,
   flatten: <path d="M2 4.5h12M2 8h12M2 11.5h12" />,
+  folder: <path d="M2 12.5v-9h4.2l1.6 2H14v7z" />,
   frame: <path d="M4.5 2v12M11.5 2v12M2 4.5h12M2 11.5h12" />,
   gauge: <path d="M2.5 12a6 6 0 1 1 11 0M8 9.5l2.5-3.5" />,
   graph: (
@@ -215,6 +216,7 @@ export const icons = {
   trash: <path d="M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.7 9h6.6l.7-9" />,
   undo: <path d="M3 6h6.5a3.5 3.5 0 0 1 0 7H6M3 6l3-3M3 6l3 3" />,
   up: <path d="m4 10 4-4 4 4" />,
+  upload: <path d="M8 10.5V3M4.800 6 8 2.800 11.200 6M2.500 10v3.500h11V10" />,
   warning: <path d="M8 2.5 14.5 13.5h-13zM8 6.8v3M8 11.7v.1" />,
   workers: (
     <>

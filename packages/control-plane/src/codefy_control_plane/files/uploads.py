@@ -150,8 +150,8 @@ class Uploads:
         self._parts.mkdir(parents=True, exist_ok=True)
         self._forget_old()
         have = _size(part_file)
-        if have > size:
-            # Cannot be the beginning of this file.
+        if have >= size and part.start < size:
+            # All of it came once and was not put in place, or it is not the beginning of this file.
             part_file.unlink(missing_ok=True)
             have = 0
         if part.start != have:
