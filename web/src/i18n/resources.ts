@@ -1,4 +1,5 @@
 import canvas from "../canvas/locale";
+import panel from "../canvas/panel/locale";
 import charts from "../charts/locale";
 import files from "../files/locale";
 import home from "../home/locale";
@@ -9,7 +10,7 @@ import common from "./common";
 import format from "./format-locale";
 
 /** One namespace per feature; `common` is the default one. */
-export const features = { common, canvas, charts, files, format, home, runs, workers, settings };
+export const features = { common, canvas, charts, files, format, home, panel, runs, workers, settings };
 
 export const resources = {
   en: Object.fromEntries(Object.entries(features).map(([name, words]) => [name, words.en])),

@@ -15,16 +15,21 @@ import { type PanelTab, useView } from "../store/view";
 import { useWords } from "../words";
 import { Outputs } from "./Outputs";
 import { Parameters } from "./Parameters";
+import { SeveralPanel } from "./SeveralPanel";
 
 const Help = lazy(() => import("./Help"));
 
-/** Everything about the one selected node. */
+/** Everything about the one selected node, or what several have in common. */
 export function NodePanel() {
   const id = useGraph((state) => (state.selection.length === 1 ? (state.selection[0] ?? null) : null));
   const node = useGraph((state) => (id === null ? undefined : findNode(currentLevel(state), id)));
+  const selection = useGraph((state) => state.selection);
+  const level = useGraph(currentLevel);
   const open = useView((state) => state.panelOpen);
-  if (node === undefined || !open) return null;
-  return <Panel key={node.id} node={node} />;
+  if (!open) return null;
+  if (node !== undefined) return <Panel key={node.id} node={node} />;
+  const several = level.nodes.filter((one) => selection.includes(one.id));
+  return several.length > 1 ? <SeveralPanel nodes={several} /> : null;
 }
 
 function Panel({ node }: { node: GraphNode }) {

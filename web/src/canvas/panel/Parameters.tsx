@@ -89,11 +89,11 @@ function Rows({ rows, node }: { rows: readonly FormRow[]; node: GraphNode }) {
     group.nested ? (
       <div className="form-nested" key={group.rows[0]?.param.name}>
         {group.rows.map((row) => (
-          <ParamField key={row.param.name} node={node} param={row.param} />
+          <ParamField key={row.param.name} nodes={[node]} param={row.param} />
         ))}
       </div>
     ) : (
-      group.rows.map((row) => <ParamField key={row.param.name} node={node} param={row.param} />)
+      group.rows.map((row) => <ParamField key={row.param.name} nodes={[node]} param={row.param} />)
     ),
   );
 }
