@@ -143,6 +143,8 @@ export interface SubmitRun {
   graph: unknown;
   options?: RunOptions;
   name?: string;
+  /** Values of the secrets that the graph refers to, by name. */
+  secrets?: Readonly<Record<string, string>>;
 }
 
 export interface UploadPart {

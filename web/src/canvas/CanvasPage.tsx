@@ -10,6 +10,7 @@ import { Dock } from "./dock/Dock";
 import { catalogOf } from "./model/catalog";
 import { NotAGraph } from "./model/document";
 import { Notice } from "./Notice";
+import { OtherRun } from "./OtherRun";
 import { NodePanel } from "./panel/NodePanel";
 import { Stage } from "./Stage";
 import { Strip } from "./Strip";
@@ -109,6 +110,7 @@ function Workspace({ name }: { editor: Editor; name: string }) {
         )}
         <div className="work-middle">
           <Notice />
+          <OtherRun />
           <Stage name={name} />
           <Dock />
           <Strip />

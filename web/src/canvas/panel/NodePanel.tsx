@@ -1,6 +1,6 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useLive } from "../../api";
+import { useDisconnected, useLive } from "../../api";
 import { Button, IconButton } from "../../ui/Button";
 import { Icon } from "../../ui/Icon";
 import { Menu } from "../../ui/Menu";
@@ -8,6 +8,7 @@ import { Tabs } from "../../ui/Tabs";
 import { iconOf } from "../icons";
 import { duplicate } from "../model/commands";
 import { findNode, type GraphNode, nodeTitle, subgraphOf } from "../model/document";
+import { useRunCommands } from "../run-commands";
 import { useEditor, useGraph } from "../store/editor";
 import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
@@ -30,6 +31,26 @@ export function NodePanel() {
   if (node !== undefined) return <Panel key={node.id} node={node} />;
   const several = level.nodes.filter((one) => selection.includes(one.id));
   return several.length > 1 ? <SeveralPanel nodes={several} /> : null;
+}
+
+/** Runs the selected node with what it needs, and nothing behind it. */
+function RunToHere({ id }: { id: string }) {
+  const { t } = useTranslation("panel");
+  const inside = useGraph((state) => state.trail.length > 0);
+  const run = useRunView();
+  const { start, starting } = useRunCommands();
+  const disconnected = useDisconnected();
+  if (inside) return null;
+  return (
+    <Button
+      icon="play"
+      iconFilled
+      isDisabled={starting || disconnected || run?.active === true}
+      onPress={() => start(id)}
+    >
+      {t("runToHere")}
+    </Button>
+  );
 }
 
 function Panel({ node }: { node: GraphNode }) {
@@ -119,6 +140,7 @@ function Panel({ node }: { node: GraphNode }) {
             {t("openLayers")}
           </Button>
         )}
+        <RunToHere id={node.id} />
         <span className="grow" />
         <IconButton icon="copy" label={t("duplicate")} keys="Ctrl D" onPress={copy} />
         <IconButton icon="trash" label={t("delete")} keys="Del" onPress={remove} />
