@@ -3,6 +3,7 @@ import { presence } from "./presence";
 import type {
   ArtifactList,
   DeviceList,
+  Draft,
   EventList,
   Example,
   ExampleList,
@@ -17,6 +18,7 @@ import type {
   NodeDefinition,
   NodeList,
   ParamValue,
+  PresetList,
   Problem,
   RunCancelled,
   RunDetail,
@@ -24,7 +26,9 @@ import type {
   RunOptions,
   RunSubmitted,
   SavedGraph,
+  SavePreset,
   ServerInfo,
+  StoredPreset,
   UploadProgress,
   WorkerList,
 } from "./types";
@@ -35,6 +39,8 @@ export class ApiProblem extends Error {
   readonly code: string;
   readonly params: Record<string, ParamValue>;
   readonly problems: GraphProblem[];
+  /** What is there now, when a write came too late: the document with its revision. */
+  readonly current: SavedGraph | null;
 
   constructor(problem: {
     status: number;
@@ -42,6 +48,7 @@ export class ApiProblem extends Error {
     message: string;
     params?: Record<string, ParamValue> | undefined;
     problems?: GraphProblem[] | null | undefined;
+    current?: unknown;
   }) {
     super(problem.message);
     this.name = "ApiProblem";
@@ -49,6 +56,7 @@ export class ApiProblem extends Error {
     this.code = problem.code;
     this.params = problem.params ?? {};
     this.problems = problem.problems ?? [];
+    this.current = (problem.current as SavedGraph | null | undefined) ?? null;
   }
 }
 
@@ -63,6 +71,7 @@ async function problemOf(response: Response): Promise<ApiProblem> {
         message: body.detail || body.title,
         params: body.params,
         problems: body.problems,
+        current: body.current,
       });
     }
   } catch {
@@ -80,6 +89,8 @@ async function problemOf(response: Response): Promise<ApiProblem> {
 const HEALTH = "/api/health";
 
 export interface RequestOptions {
+  /** The browser sends it even when the page is left; for at most 64 KiB. */
+  keepalive?: boolean;
   method?: string;
   body?: unknown;
   /** Sent as they are, in place of a `body`. */
@@ -92,6 +103,7 @@ export interface RequestOptions {
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const init: RequestInit = { method: options.method ?? "GET", credentials: "same-origin" };
   if (options.signal) init.signal = options.signal;
+  if (options.keepalive === true) init.keepalive = true;
   if (options.body !== undefined) {
     init.body = JSON.stringify(options.body);
     init.headers = { "Content-Type": "application/json", ...options.headers };
@@ -181,11 +193,43 @@ export const api = {
 
   graphs: (signal?: AbortSignal) => json<GraphList>("/api/graphs", { signal }),
   graph: (name: string, signal?: AbortSignal) => json<SavedGraph>(`/api/graphs/${part(name)}`, { signal }),
-  saveGraph: (name: string, graph: unknown, baseRevision: number | null = null) =>
+  saveGraph: (
+    name: string,
+    graph: unknown,
+    baseRevision: number | null = null,
+    options: Pick<RequestOptions, "keepalive" | "signal"> = {},
+  ) =>
     json<SavedGraph>(`/api/graphs/${part(name)}`, {
       method: "PUT",
       body: baseRevision === null ? { graph } : { graph, base_revision: baseRevision },
+      ...options,
     }),
+  renameGraph: (name: string, to: string) =>
+    json<SavedGraph>(`/api/graphs/${part(name)}/rename`, { method: "POST", body: { name: to } }),
+  draft: (name: string, signal?: AbortSignal) => json<Draft>(`/api/graphs/${part(name)}/draft`, { signal }),
+  saveDraft: (
+    name: string,
+    graph: unknown,
+    base: { revision: number | null; graphRevision: number },
+    options: Pick<RequestOptions, "keepalive" | "signal"> = {},
+  ) =>
+    json<Draft>(`/api/graphs/${part(name)}/draft`, {
+      method: "PUT",
+      body: { graph, base_revision: base.revision, graph_revision: base.graphRevision },
+      ...options,
+    }),
+  deleteDraft: async (name: string): Promise<void> => {
+    await send(`/api/graphs/${part(name)}/draft`, { method: "DELETE" });
+  },
+
+  presets: (signal?: AbortSignal) => json<PresetList>("/api/presets", { signal }),
+  preset: (name: string, signal?: AbortSignal) =>
+    json<StoredPreset>(`/api/presets/${part(name)}`, { signal }),
+  savePreset: (name: string, preset: SavePreset) =>
+    json<StoredPreset>(`/api/presets/${part(name)}`, { method: "PUT", body: preset }),
+  deletePreset: async (name: string): Promise<void> => {
+    await send(`/api/presets/${part(name)}`, { method: "DELETE" });
+  },
   deleteGraph: async (name: string): Promise<void> => {
     await send(`/api/graphs/${part(name)}`, { method: "DELETE" });
   },

@@ -58,6 +58,14 @@ export interface DeviceStatus {
   slots: Slots;
 }
 
+export interface Draft {
+  name: string;
+  revision: number;
+  graph_revision: number;
+  updated_at: number;
+  graph: unknown;
+}
+
 export interface Ended {
   type: "ended";
   run_id: string;
@@ -113,6 +121,7 @@ export interface FileList {
 
 export interface GraphList {
   graphs: GraphSummary[];
+  drafts?: GraphSummary[];
 }
 
 export interface GraphProblem {
@@ -229,6 +238,21 @@ export interface PortDefinition {
   repeat?: string;
 }
 
+export interface PresetList {
+  presets: PresetSummary[];
+}
+
+export interface PresetSummary {
+  name: string;
+  description: string;
+  revision: number;
+  updated_at: number;
+  node_count: number;
+  inputs: string[];
+  outputs: string[];
+  params: string[];
+}
+
 export interface Problem {
   type?: string;
   title: string;
@@ -237,6 +261,7 @@ export interface Problem {
   code: string;
   params?: Record<string, unknown>;
   problems?: GraphProblem[] | null;
+  current?: unknown;
 }
 
 export interface Refusal {
@@ -247,6 +272,10 @@ export interface Refusal {
   params: Record<string, unknown>;
   run_id?: string | null;
   problems?: GraphProblem[] | null;
+}
+
+export interface RenameGraph {
+  name: string;
 }
 
 export interface Run {
@@ -366,8 +395,22 @@ export interface RunsChanged {
   type: "runs_changed";
 }
 
+export interface SaveDraft {
+  graph: unknown;
+  base_revision?: number | null;
+  graph_revision?: number;
+}
+
 export interface SaveGraph {
   graph: unknown;
+  base_revision?: number | null;
+}
+
+export interface SavePreset {
+  preset: Record<string, unknown>;
+  presets?: Record<string, unknown>;
+  subgraphs?: Record<string, unknown>;
+  description?: string;
   base_revision?: number | null;
 }
 
@@ -426,6 +469,20 @@ export interface StoredMetric {
   scope?: string;
   node_id?: string;
   ts?: number;
+}
+
+export interface StoredPreset {
+  name: string;
+  description: string;
+  revision: number;
+  updated_at: number;
+  node_count: number;
+  inputs: string[];
+  outputs: string[];
+  params: string[];
+  preset: unknown;
+  presets: unknown;
+  subgraphs: unknown;
 }
 
 export interface SubmitRun {

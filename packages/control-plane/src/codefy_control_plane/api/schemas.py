@@ -28,6 +28,8 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     params: dict[str, Any] = {}
     problems: list[GraphProblem] | None = None
     """For ``invalid_graph``: all of them."""
+    current: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """For a stale write (409): what is there now, as a ``GET`` answers it."""
 
 
 class Health(msgspec.Struct, kw_only=True):
@@ -254,6 +256,8 @@ class GraphSummary(msgspec.Struct, kw_only=True):
 
 class GraphList(msgspec.Struct, kw_only=True):
     graphs: list[GraphSummary]
+    drafts: list[GraphSummary] = []
+    """Drafts that are kept; of names that have no saved graph, or of one that was changed elsewhere meanwhile."""
 
 
 class SavedGraph(msgspec.Struct, kw_only=True):
@@ -261,6 +265,63 @@ class SavedGraph(msgspec.Struct, kw_only=True):
     revision: int
     updated_at: float
     graph: msgspec.Raw
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """What the canvas keeps of a graph that is not in its file: it has no name yet, or was saved elsewhere meanwhile."""
+
+    name: str
+    revision: int
+    """Of the draft."""
+    graph_revision: int
+    """The saved graph's revision that it was edited from; 0 when there was none."""
+    updated_at: float
+    graph: msgspec.Raw
+
+
+class SaveDraft(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+    base_revision: int | None = None
+    """The draft's revision it was edited from, 0 for a new one; another one on the server answers 409."""
+    graph_revision: int = 0
+
+
+class RenameGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    name: str
+
+
+class PresetSummary(msgspec.Struct, kw_only=True):
+    name: str
+    description: str
+    revision: int
+    updated_at: float
+    node_count: int
+    inputs: list[str]
+    """Names of the ports and parameters that it exposes."""
+    outputs: list[str]
+    params: list[str]
+
+
+class PresetList(msgspec.Struct, kw_only=True):
+    presets: list[PresetSummary]
+
+
+class StoredPreset(PresetSummary, kw_only=True):
+    preset: msgspec.Raw
+    """As it stands in a graph's ``presets``."""
+    presets: msgspec.Raw
+    """The presets that it holds, by name, to be taken into the graph with it."""
+    subgraphs: msgspec.Raw
+    """The subgraphs that its nodes name, likewise."""
+
+
+class SavePreset(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    preset: dict[str, Any]
+    presets: dict[str, Any] = {}
+    subgraphs: dict[str, Any] = {}
+    description: str = ""
+    base_revision: int | None = None
+    """The revision it was edited from, 0 for a new one; another one on the server answers 409."""
 
 
 class FileEntry(msgspec.Struct, kw_only=True):
