@@ -162,6 +162,7 @@ export const icons = {
       <path d="m7.3 11.3.3.3 6.9-7.6" />
     </>
   ),
+  left: <path d="m10 4-4 4 4 4" />,
   right: <path d="m6 4 4 4-4 4" />,
   running: <path d="M8 2.5A5.5 5.5 0 1 1 2.5 8" strokeWidth="2" />,
   runs: (

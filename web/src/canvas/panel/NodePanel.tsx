@@ -10,15 +10,15 @@ import { duplicate } from "../model/commands";
 import { findNode, type GraphNode, nodeTitle, subgraphOf } from "../model/document";
 import { useRunCommands } from "../run-commands";
 import { useEditor, useGraph } from "../store/editor";
-import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
+import { currentLevel, documentOf, nodePath, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
 import { type PanelTab, useView } from "../store/view";
 import { useWords } from "../words";
-import { Outputs } from "./Outputs";
 import { Parameters } from "./Parameters";
 import { SeveralPanel } from "./SeveralPanel";
 
 const Help = lazy(() => import("./Help"));
+const NodeOutputs = lazy(() => import("../../inspector/NodeOutputs"));
 
 /** Everything about the one selected node, or what several have in common. */
 export function NodePanel() {
@@ -61,10 +61,11 @@ function Panel({ node }: { node: GraphNode }) {
   const [tab, setTab] = useState<PanelTab>("parameters");
   const run = useRunView();
   const definition = catalog.get(node.type);
+  const path = useGraph((state) => nodePath(state, node.id));
   const wired = useGraph(
     (state) => currentLevel(state).edges.filter((edge) => edge.target === node.id).length,
   );
-  const outputs = useLive(run?.runId ?? null, (live) => live?.nodes[node.id]?.outputs);
+  const outputs = useLive(run?.runId ?? null, (live) => live?.nodes[path]?.outputs);
   const count = Object.keys(outputs ?? {}).length;
   const tabs = useMemo(
     () => [
@@ -127,7 +128,11 @@ function Panel({ node }: { node: GraphNode }) {
         onSelect={setTab}
       >
         {tab === "parameters" && <Parameters node={node} definition={definition} />}
-        {tab === "outputs" && <Outputs node={node} definition={definition} />}
+        {tab === "outputs" && (
+          <Suspense>
+            <NodeOutputs node={node} definition={definition} path={path} />
+          </Suspense>
+        )}
         {tab === "help" && (
           <Suspense>
             <Help definition={definition} />
