@@ -3,6 +3,7 @@ import panel from "../canvas/panel/locale";
 import charts from "../charts/locale";
 import files from "../files/locale";
 import home from "../home/locale";
+import inspector from "../inspector/locale";
 import runs from "../runs/locale";
 import settings from "../settings/locale";
 import workers from "../workers/locale";
@@ -10,7 +11,19 @@ import common from "./common";
 import format from "./format-locale";
 
 /** One namespace per feature; `common` is the default one. */
-export const features = { common, canvas, charts, files, format, home, panel, runs, workers, settings };
+export const features = {
+  common,
+  canvas,
+  charts,
+  files,
+  format,
+  home,
+  inspector,
+  panel,
+  runs,
+  workers,
+  settings,
+};
 
 export const resources = {
   en: Object.fromEntries(Object.entries(features).map(([name, words]) => [name, words.en])),
