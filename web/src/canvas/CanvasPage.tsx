@@ -1,11 +1,14 @@
 import { ReactFlowProvider } from "@xyflow/react";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
 import { useReason } from "../i18n/reasons";
 import { Button } from "../ui/Button";
+import { Announcer } from "./Announcer";
 import "./canvas.css";
+import { CommandsProvider, useMadeCommands } from "./commands/use-commands";
+import { useKeyboard } from "./commands/use-keyboard";
 import { Dock } from "./dock/Dock";
 import { catalogOf } from "./model/catalog";
 import { NotAGraph } from "./model/document";
@@ -17,16 +20,18 @@ import { Strip } from "./Strip";
 import { type Editor, EditorContext } from "./store/editor";
 import type { GraphStore } from "./store/graph-store";
 import { openGraph } from "./store/open-graphs";
-import { RunProvider, useFollowedRun } from "./store/run-view";
+import { RunProvider, type RunView, useFollowedRun } from "./store/run-view";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { TopBar } from "./TopBar";
-import { useShortcuts } from "./use-shortcuts";
 
 // What opens only when someone asks for it comes when it is asked for.
 const KeysDialog = lazy(() => import("./KeysDialog"));
 const Library = lazy(() => import("./Library"));
 const QueueDialog = lazy(() => import("./QueueDialog"));
+const ExposeDialog = lazy(() => import("./ExposeDialog"));
+const Palette = lazy(() => import("./Palette"));
+const WireList = lazy(() => import("./WireList"));
 
 export default function CanvasPage({ name }: { name?: string }) {
   return name === undefined ? <LastGraph /> : <OpenGraph key={name} name={name} />;
@@ -89,8 +94,6 @@ function OpenGraph({ name }: { name: string }) {
 function Workspace({ name }: { editor: Editor; name: string }) {
   const run = useFollowedRun();
   const libraryOpen = useView((state) => state.libraryOpen);
-  const queueOpen = useStageUi((state) => state.queueOpen);
-  const keysOpen = useStageUi((state) => state.keysOpen);
   useEffect(() => {
     const before = document.title;
     document.title = `${name} · Codefy`;
@@ -99,8 +102,7 @@ function Workspace({ name }: { editor: Editor; name: string }) {
     };
   }, [name]);
   return (
-    <RunProvider value={run}>
-      <Shortcuts />
+    <Commanded run={run}>
       <TopBar name={name} />
       <div className="work">
         {libraryOpen && (
@@ -117,17 +119,42 @@ function Workspace({ name }: { editor: Editor; name: string }) {
         </div>
         <NodePanel />
       </div>
-      <Suspense>
-        {queueOpen && <QueueDialog />}
-        {keysOpen && <KeysDialog />}
-      </Suspense>
+      <Overlays />
+      <Announcer />
+    </Commanded>
+  );
+}
+
+/** The run in front, and the commands that need to know of it. */
+function Commanded({ run, children }: { run: RunView | null; children: ReactNode }) {
+  return (
+    <RunProvider value={run}>
+      <WithCommands>{children}</WithCommands>
     </RunProvider>
   );
 }
 
-function Shortcuts() {
-  useShortcuts();
-  return null;
+function WithCommands({ children }: { children: ReactNode }) {
+  return <CommandsProvider value={useMadeCommands()}>{children}</CommandsProvider>;
+}
+
+/** What opens over the page, and the keys that open it. */
+function Overlays() {
+  useKeyboard();
+  const queueOpen = useStageUi((state) => state.queueOpen);
+  const keysOpen = useStageUi((state) => state.keysOpen);
+  const paletteOpen = useStageUi((state) => state.paletteOpen);
+  const wiring = useStageUi((state) => state.wiring);
+  const exposing = useStageUi((state) => state.exposing);
+  return (
+    <Suspense>
+      {queueOpen && <QueueDialog />}
+      {keysOpen && <KeysDialog />}
+      {paletteOpen && <Palette />}
+      {wiring !== null && <WireList key={wiring} node={wiring} />}
+      {exposing !== null && <ExposeDialog {...exposing} />}
+    </Suspense>
+  );
 }
 
 function Waiting() {

@@ -8,7 +8,7 @@ import { findNode, subgraphOf } from "./model/document";
 import type { FlowEdge } from "./model/flow";
 import { factOf, knownShapeText } from "./model/shapes";
 import { typeColour } from "./PortShape";
-import { useEditor, useGraph } from "./store/editor";
+import { useDefinition, useGraph } from "./store/editor";
 import { currentLevel, nodePath } from "./store/graph-store";
 import { innerOf, parametersOf, useRunView } from "./store/run-view";
 import { wirePath } from "./wire-path";
@@ -18,11 +18,10 @@ const LONG = 100;
 
 export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
   const { source, sourceHandleId, sourceX, sourceY, targetX, targetY, selected } = props;
-  const { catalog } = useEditor();
   const node = useGraph((state) => findNode(currentLevel(state), source));
   const trail = useGraph((state) => state.trail);
   const run = useRunView();
-  const type = outputOf(node && catalog.get(node.type), sourceHandleId ?? "")?.type;
+  const type = outputOf(useDefinition(node), sourceHandleId ?? "")?.type;
   const subgraph = node === undefined ? null : subgraphOf(node);
   const inside = trail.length > 0;
   const known = useGraph((state) => {

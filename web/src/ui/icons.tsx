@@ -3,6 +3,12 @@ import type { ReactNode } from "react";
 /** The drawings of all icons on a 16 px grid, stroked unless `filled`. */
 export const icons = {
   activation: <path d="M2 12h5.5L14 3" />,
+  alignBottom: <path d="M2 13.5h12M4 3h3v8H4zM9 6h3v5H9z" />,
+  alignCenter: <path d="M8 1.5v2M8 12.5v2M3 3.5h10v3H3zM5 9.5h6v3H5zM8 6.5v3" />,
+  alignLeft: <path d="M2.5 2v12M5 4h8v3H5zM5 9h5v3H5z" />,
+  alignMiddle: <path d="M1.5 8h2M12.5 8h2M3.5 3h3v10h-3zM9.5 5h3v6h-3zM6.5 8h3" />,
+  alignRight: <path d="M13.5 2v12M3 4h8v3H3zM6 9h5v3H6z" />,
+  alignTop: <path d="M2 2.5h12M4 5h3v8H4zM9 5h3v5H9z" />,
   bell: <path d="M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14.5h2.4" />,
   cancelled: (
     <>
@@ -187,6 +193,8 @@ export const icons = {
   ),
   split: <path d="M2.5 8h4M6.5 8l3-4h4M6.5 8l3 4h4" />,
   stale: <circle cx="8" cy="8" r="5.5" strokeDasharray="2.6 1.7" />,
+  spreadAcross: <path d="M2 2v12M14 2v12M5.5 5h5v6h-5z" />,
+  spreadDown: <path d="M2 2h12M2 14h12M5 5.5h6v5H5z" />,
   stop: <rect x="4" y="4" width="8" height="8" rx="1" />,
   succeeded: (
     <>

@@ -79,7 +79,7 @@ export function formatValue(value: unknown): string {
   return typeof value === "object" ? "…" : String(value);
 }
 
-const HIDDEN: ReadonlySet<string> = new Set(["subgraph", "secret", "code"]);
+const HIDDEN: ReadonlySet<string> = new Set(["subgraph", "preset", "secret", "code"]);
 
 export interface Preview {
   param: ParamDefinition;

@@ -6,10 +6,10 @@ import { Icon } from "../../ui/Icon";
 import { Menu } from "../../ui/Menu";
 import { Tabs } from "../../ui/Tabs";
 import { iconOf } from "../icons";
-import { duplicate } from "../model/commands";
+import { duplicate } from "../model/copying";
 import { findNode, type GraphNode, nodeTitle, subgraphOf } from "../model/document";
 import { useRunCommands } from "../run-commands";
-import { useEditor, useGraph } from "../store/editor";
+import { useDefinition, useEditor, useGraph } from "../store/editor";
 import { currentLevel, documentOf, nodePath, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
 import { type PanelTab, useView } from "../store/view";
@@ -55,12 +55,12 @@ function RunToHere({ id }: { id: string }) {
 
 function Panel({ node }: { node: GraphNode }) {
   const { t } = useTranslation("canvas");
-  const { store, catalog } = useEditor();
+  const { store } = useEditor();
   const words = useWords();
   // Another node begins with its parameters again.
   const [tab, setTab] = useState<PanelTab>("parameters");
   const run = useRunView();
-  const definition = catalog.get(node.type);
+  const definition = useDefinition(node);
   const path = useGraph((state) => nodePath(state, node.id));
   const wired = useGraph(
     (state) => currentLevel(state).edges.filter((edge) => edge.target === node.id).length,

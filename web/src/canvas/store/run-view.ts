@@ -15,7 +15,7 @@ import {
 import type { RunDetail } from "../../api/types";
 import { isState, type StateName } from "../../ui/StateMark";
 import { changedSince } from "../model/changed";
-import { type GraphDocument, NotAGraph, readDocument } from "../model/document";
+import { findNode, type GraphDocument, NotAGraph, readDocument } from "../model/document";
 import { useEditor, useGraph } from "./editor";
 import { documentOf } from "./graph-store";
 import { rememberRun } from "./runs";
@@ -103,11 +103,37 @@ export interface NodeView {
   live: NodeLive | undefined;
 }
 
-/** State of a node of the graph's own level. */
-export function useNodeView(nodeId: string): NodeView {
+/** State of a node, named by its path. A group has none of its own: it is told from the nodes that take its place. */
+export function useNodeView(path: string, group = false): NodeView {
   const run = useRunView();
-  const live = useLive(run?.runId ?? null, (all) => all?.nodes[nodeId]);
-  return { state: nodeState(run, nodeId, live), live };
+  const inside = path.includes("/");
+  const live = useLive(run?.runId ?? null, (all) => (group ? undefined : all?.nodes[path]));
+  const within = useLive(run?.runId ?? null, (all) => (group ? groupState(all, `${path}/`) : null));
+  const top = path.split("/", 1)[0] ?? path;
+  if (group && within !== null) {
+    return { state: run?.changed.has(top) === true ? "stale" : within, live: undefined };
+  }
+  // Inside a module there are no nodes that run by themselves.
+  if (inside && live === undefined) return RESTING;
+  return { state: nodeState(run, top, live), live };
+}
+
+const RESTING: NodeView = { state: "resting", live: undefined };
+
+/** One state for all nodes whose path begins so; `null` when the run knows none of them. */
+function groupState(live: LiveRun | undefined, prefix: string): NodeState | null {
+  const states = new Set<string>();
+  for (const [path, node] of Object.entries(live?.nodes ?? {})) {
+    if (path.startsWith(prefix)) states.add(node.status);
+  }
+  if (states.size === 0) return null;
+  for (const state of ["failed", "cancelled", "interrupted", "running"] as const) {
+    if (states.has(state)) return state;
+  }
+  const ended = states.has("succeeded") || states.has("reused");
+  if (states.has("queued")) return ended ? "running" : "queued";
+  if (states.has("succeeded")) return "succeeded";
+  return states.has("reused") ? "reused" : "skipped";
 }
 
 export function nodeState(run: RunView | null, nodeId: string, live: NodeLive | undefined): NodeState {
@@ -115,7 +141,7 @@ export function nodeState(run: RunView | null, nodeId: string, live: NodeLive | 
   if (run.changed.has(nodeId)) return live === undefined ? "resting" : "stale";
   if (live !== undefined) return live.status;
   if (!run.active) return "resting";
-  return run.ran === null || run.ran.nodes.some((node) => node.id === nodeId) ? "queued" : "resting";
+  return run.ran === null || findNode(run.ran, nodeId) !== undefined ? "queued" : "resting";
 }
 
 /** Layers of a module as the run built them, by their path: whichever node built it tells. */

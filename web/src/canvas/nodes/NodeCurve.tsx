@@ -1,7 +1,7 @@
-import type { LiveRun, Series } from "../api";
-import { useLive } from "../api";
-import { Sparkline } from "../charts/Sparkline";
-import { useRunView } from "./store/run-view";
+import type { LiveRun, Series } from "../../api";
+import { useLive } from "../../api";
+import { Sparkline } from "../../charts/Sparkline";
+import { useRunView } from "../store/run-view";
 
 /** The loss of a node that trains, as a small picture in it. */
 export function NodeCurve({ id }: { id: string }) {

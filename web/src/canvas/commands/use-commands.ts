@@ -1,0 +1,88 @@
+// What the commands do. Each is there for the keyboard, the palette, the menus and the buttons alike.
+import { useReactFlow } from "@xyflow/react";
+import { createContext, useContext, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { CannotPaste, copiedText, paste } from "../clipboard";
+import type { FlowEdge, FlowNode } from "../model/flow";
+import { useRunCommands } from "../run-commands";
+import { useEditor } from "../store/editor";
+import { useRunView } from "../store/run-view";
+import { useStageUi } from "../store/stage-ui";
+import { type Acts, arranging, building, grouping, type Hands, viewing } from "./acts";
+import type { CommandName } from "./list";
+
+export interface Commands {
+  act(name: CommandName): void;
+  /** Whether it would do anything now. */
+  can(name: CommandName): boolean;
+  /** Paste a text as if it came from the clipboard. */
+  pasteText(text: string): void;
+}
+
+const CommandsContext = createContext<Commands | null>(null);
+export const CommandsProvider = CommandsContext.Provider;
+
+export function useCommands(): Commands {
+  const commands = useContext(CommandsContext);
+  if (commands === null) throw new Error("There are no commands around this component.");
+  return commands;
+}
+
+/** The commands of the graph in front. Used once, by the page. */
+export function useMadeCommands(): Commands {
+  const { t } = useTranslation("editor");
+  const editor = useEditor();
+  const flow = useReactFlow<FlowNode, FlowEdge>();
+  const { start, stop } = useRunCommands();
+  const active = useRunView()?.active === true;
+  return useMemo(() => {
+    const { store } = editor;
+    const hands: Hands = { editor, flow, groupName: t("groupName") };
+    const notice = (tone: "bad" | "warn", text: string, detail?: string) =>
+      useStageUi.setState({ notice: { tone, text, detail } });
+    const pasteText = (text: string) => {
+      try {
+        paste(editor, text, hands.pointer?.() ?? null);
+      } catch (problem) {
+        if (!(problem instanceof CannotPaste)) throw problem;
+        notice("bad", t(`paste.${problem.reason}`, problem.params), t("paste.kept"));
+      }
+    };
+    const withClipboard = async (work: () => Promise<void>) => {
+      try {
+        await work();
+      } catch {
+        notice("warn", t("clipboard.blocked"), t("clipboard.useKeys"));
+      }
+    };
+    const copy = () => {
+      const text = copiedText(store);
+      if (text !== null) void withClipboard(() => navigator.clipboard.writeText(text));
+    };
+    const acts: Acts = {
+      ...building(hands),
+      ...grouping(hands),
+      ...arranging(hands),
+      ...viewing(hands),
+      undo: { act: () => store.getState().undo(), can: (state) => state.history.past.length > 0 },
+      redo: { act: () => store.getState().redo(), can: (state) => state.history.future.length > 0 },
+      copy: { act: copy, can: (state) => state.selection.length > 0 },
+      cut: {
+        act: () => {
+          copy();
+          useStageUi.getState().removeChosen();
+        },
+        can: (state) => state.selection.length > 0,
+      },
+      paste: { act: () => void withClipboard(async () => pasteText(await navigator.clipboard.readText())) },
+      run: { act: start, can: () => !active },
+      stop: { act: stop, can: () => active },
+      queue: { act: () => useStageUi.setState({ queueOpen: true }) },
+    };
+    return {
+      act: (name) => acts[name].act(),
+      can: (name) => acts[name].can?.(store.getState()) ?? true,
+      pasteText,
+    };
+  }, [editor, flow, start, stop, active, t]);
+}
