@@ -1,3 +1,4 @@
+import editor from "../canvas/editor-locale";
 import canvas from "../canvas/locale";
 import panel from "../canvas/panel/locale";
 import charts from "../charts/locale";
@@ -15,6 +16,7 @@ export const features = {
   common,
   canvas,
   charts,
+  editor,
   files,
   format,
   home,
