@@ -34,7 +34,6 @@ export default locale(
     noGroups: "This graph has no groups.",
     goneName: "{{name}} (not in this graph)",
     chooseName: "Choose…",
-    filePath: "path, such as data.csv",
   },
   {
     selectedNodes: "選取的節點",
@@ -67,6 +66,5 @@ export default locale(
     noGroups: "這張圖沒有群組。",
     goneName: "{{name}}（不在這張圖中）",
     chooseName: "請選擇…",
-    filePath: "路徑，例如 data.csv",
   },
 );

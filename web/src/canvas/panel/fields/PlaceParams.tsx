@@ -1,4 +1,5 @@
 import { useTranslation } from "react-i18next";
+import { FilePicker } from "../../../files/FilePicker";
 import { Select } from "../../../ui/Select";
 import { useGraph } from "../../store/editor";
 import { documentOf } from "../../store/graph-store";
@@ -32,21 +33,19 @@ export function GroupParam({ param, value, mixed, label, describedBy, change }: 
   );
 }
 
-/** A file below the server's folder of files, by its path. */
+/** A file or folder below the server's folder of files. */
 export function FileParam({ nodes, param, value, mixed, label, describedBy, invalid, change }: FieldProps) {
   const { t } = useTranslation("panel");
   const ids = nodes.map((node) => node.id).join(",");
   return (
-    <input
-      className="field mono"
-      aria-label={label}
-      aria-describedby={describedBy}
-      aria-invalid={invalid || undefined}
-      autoComplete="off"
-      spellCheck={false}
-      placeholder={t(mixed ? "mixed" : "filePath")}
+    <FilePicker
+      label={label}
       value={typeof value === "string" && !mixed ? value : ""}
-      onChange={(event) => change(event.target.value, `param ${ids} ${param.name}`)}
+      onChange={(path) => change(path, `param ${ids} ${param.name}`)}
+      choose={param.name === "folder" ? "folder" : "file"}
+      placeholder={mixed ? t("mixed") : undefined}
+      invalid={invalid}
+      describedBy={describedBy}
     />
   );
 }
