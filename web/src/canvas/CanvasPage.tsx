@@ -3,7 +3,11 @@ import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "re
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
+import { ConflictNotice } from "../drafts/ConflictNotice";
+import { ImportDrop } from "../drafts/ImportDrop";
+import { useKeeping } from "../drafts/use-kept";
 import { useReason } from "../i18n/reasons";
+import { GraphNotices } from "../notices/GraphNotices";
 import { Button } from "../ui/Button";
 import { Announcer } from "./Announcer";
 import "./canvas.css";
@@ -31,6 +35,8 @@ const Library = lazy(() => import("./Library"));
 const QueueDialog = lazy(() => import("./QueueDialog"));
 const ExposeDialog = lazy(() => import("./ExposeDialog"));
 const Palette = lazy(() => import("./Palette"));
+const DifferenceDialog = lazy(() => import("../drafts/DifferenceDialog"));
+const NameDialog = lazy(() => import("../drafts/NameDialog"));
 const WireList = lazy(() => import("./WireList"));
 
 export default function CanvasPage({ name }: { name?: string }) {
@@ -111,6 +117,8 @@ function Workspace({ name }: { editor: Editor; name: string }) {
           </Suspense>
         )}
         <div className="work-middle">
+          <ConflictNotice />
+          <GraphNotices />
           <Notice />
           <OtherRun />
           <Stage name={name} />
@@ -120,6 +128,7 @@ function Workspace({ name }: { editor: Editor; name: string }) {
         <NodePanel />
       </div>
       <Overlays />
+      <ImportDrop />
       <Announcer />
     </Commanded>
   );
@@ -146,6 +155,7 @@ function Overlays() {
   const paletteOpen = useStageUi((state) => state.paletteOpen);
   const wiring = useStageUi((state) => state.wiring);
   const exposing = useStageUi((state) => state.exposing);
+  const { comparing, naming } = useKeeping((state) => state);
   return (
     <Suspense>
       {queueOpen && <QueueDialog />}
@@ -153,6 +163,8 @@ function Overlays() {
       {paletteOpen && <Palette />}
       {wiring !== null && <WireList key={wiring} node={wiring} />}
       {exposing !== null && <ExposeDialog {...exposing} />}
+      {comparing && <DifferenceDialog />}
+      {naming && <NameDialog />}
     </Suspense>
   );
 }

@@ -2,6 +2,7 @@ import editor from "../canvas/editor-locale";
 import canvas from "../canvas/locale";
 import panel from "../canvas/panel/locale";
 import charts from "../charts/locale";
+import drafts from "../drafts/locale";
 import files from "../files/locale";
 import home from "../home/locale";
 import inspector from "../inspector/locale";
@@ -16,6 +17,7 @@ export const features = {
   common,
   canvas,
   charts,
+  drafts,
   editor,
   files,
   format,
