@@ -1,6 +1,14 @@
 // A field with a list under it: what is typed filters, the arrows choose, Enter takes. The palette and the wire list are
 // made of it.
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { Icon } from "../ui/Icon";
 
 export interface ChoiceItem {
@@ -32,7 +40,11 @@ export function ChoiceList({ label, query, onQuery, items, none, onChoose, onPoi
   const open = items.filter((item) => item.disabled !== true);
   const current = open[Math.min(at, open.length - 1)];
   const currentId = current?.id ?? null;
-  useEffect(() => {
+  // An id of an element holds no spaces.
+  const elementId = (id: string) => `${listId}-${items.findIndex((item) => item.id === id)}`;
+  const currentElement = currentId === null ? undefined : elementId(currentId);
+  // Before anything is painted: the next key belongs here.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     input.current?.focus();
     return () => {
@@ -48,9 +60,9 @@ export function ChoiceList({ label, query, onQuery, items, none, onChoose, onPoi
   }, [onClose]);
   useEffect(() => onPoint?.(currentId), [currentId, onPoint]);
   useEffect(() => {
-    if (currentId === null) return;
-    document.getElementById(`${listId}-${currentId}`)?.scrollIntoView({ block: "nearest" });
-  }, [listId, currentId]);
+    if (currentElement === undefined) return;
+    document.getElementById(currentElement)?.scrollIntoView({ block: "nearest" });
+  }, [currentElement]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -85,7 +97,7 @@ export function ChoiceList({ label, query, onQuery, items, none, onChoose, onPoi
           role="combobox"
           aria-expanded="true"
           aria-controls={listId}
-          aria-activedescendant={currentId === null ? undefined : `${listId}-${currentId}`}
+          aria-activedescendant={currentElement}
           autoComplete="off"
           spellCheck={false}
         />
@@ -95,7 +107,7 @@ export function ChoiceList({ label, query, onQuery, items, none, onChoose, onPoi
           <Row
             key={item.id}
             item={item}
-            id={`${listId}-${item.id}`}
+            id={elementId(item.id)}
             current={item.id === currentId}
             onPoint={() => {
               const index = open.indexOf(item);

@@ -1,5 +1,5 @@
 import { useReactFlow } from "@xyflow/react";
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeDefinition } from "../api/types";
 import { Button } from "../ui/Button";
@@ -68,8 +68,9 @@ export function QuickSearch({ request }: { request: SearchRequest }) {
     [others, wire, query, catalog, inside],
   );
 
+  // Before anything is painted: the next key belongs here.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
-    input.current?.focus();
     const outside = (event: PointerEvent) => {
       if (event.target instanceof Node && box.current?.contains(event.target) === false) close();
     };

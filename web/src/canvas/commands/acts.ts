@@ -1,7 +1,17 @@
 // The work behind the commands, by part: building, groups, arranging, looking around.
 import type { ReactFlowInstance } from "@xyflow/react";
 import { FIT } from "../fit";
-import { type Alignment, align, around, type Box, GRID, type Positions, spread } from "../model/arrange";
+import {
+  type Alignment,
+  align,
+  around,
+  type Box,
+  FRAME_ROOM,
+  followed,
+  GRID,
+  type Positions,
+  spread,
+} from "../model/arrange";
 import type { Command } from "../model/commands";
 import { duplicate } from "../model/copying";
 import {
@@ -141,7 +151,7 @@ export function building({
         addNote(
           "frame",
           boxes.length > 0
-            ? around(boxes, 24, 52)
+            ? around(boxes, FRAME_ROOM.sides, FRAME_ROOM.above)
             : { x: at.x - 180, y: at.y - 110, width: 360, height: 220 },
         );
       },
@@ -210,7 +220,6 @@ export function grouping({
     const made = group(doc, scope, typesOf(doc, catalog), ids, groupName);
     state.perform(made.command);
     store.getState().select([made.id]);
-    focusNode(made.id);
     return made;
   };
   const isOpenable = (state: GraphState) => {
@@ -333,7 +342,11 @@ export function arranging({
       positions = tidy(level, sizes);
     }
     if (currentLevel(store.getState()) !== level) return;
-    move(positions);
+    const scope = scopeOf(state);
+    const follow = followed(notesOf(level), [...sizes.values()], positions).map(
+      ({ id, change }): Command => ({ do: "note", scope, note: id, change }),
+    );
+    state.perform({ do: "all", commands: [{ do: "move", scope, positions }, ...follow] });
     requestAnimationFrame(() => void flow.fitView({ ...FIT, duration: duration() }));
   };
   return {

@@ -1,5 +1,5 @@
 // Places of several nodes at once: in a line, evenly spread, on the grid.
-import type { Point } from "./document";
+import type { Note, Point } from "./document";
 import type { Size } from "./tidy";
 
 export interface Box extends Point, Size {
@@ -71,4 +71,44 @@ export function inside(boxes: readonly Box[], frame: Point & Size): string[] {
       return x > frame.x && x < frame.x + frame.width && y > frame.y && y < frame.y + frame.height;
     })
     .map((box) => box.id);
+}
+
+/** Room of a frame around what it holds: at its sides, and above for its title. */
+export const FRAME_ROOM = { sides: 24, above: 52 } as const;
+
+/**
+ * What becomes of notes when nodes get other places: a frame goes around what it held, a note stays by the node that was
+ * nearest to it.
+ */
+export function followed(
+  notes: readonly Note[],
+  nodes: readonly Box[],
+  positions: Readonly<Positions>,
+): { id: string; change: Partial<Pick<Note, "position" | "size">> }[] {
+  const placed = nodes
+    .filter((box) => positions[box.id] !== undefined)
+    .map((box) => ({ box, now: { ...box, ...positions[box.id] } }));
+  return notes.flatMap((note) => {
+    if (note.kind === "frame") {
+      const held = new Set(
+        inside(
+          placed.map(({ box }) => box),
+          { ...note.position, ...note.size },
+        ),
+      );
+      const now = placed.filter(({ box }) => held.has(box.id)).map((item) => item.now);
+      if (now.length === 0) return [];
+      const { x, y, width, height } = around(now, FRAME_ROOM.sides, FRAME_ROOM.above);
+      return [{ id: note.id, change: { position: { x, y }, size: { width, height } } }];
+    }
+    const { x, y } = note.position;
+    const far = ({ box }: (typeof placed)[number]) => Math.hypot(box.x - x, box.y - y);
+    const nearest = placed.reduce<(typeof placed)[number] | null>(
+      (best, item) => (best === null || far(item) < far(best) ? item : best),
+      null,
+    );
+    if (nearest === null) return [];
+    const { box, now } = nearest;
+    return [{ id: note.id, change: { position: { x: x + now.x - box.x, y: y + now.y - box.y } } }];
+  });
 }
