@@ -1,6 +1,10 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { ApiProblem, keys } from "../api";
 import type { NodeDefinition } from "../api/types";
+import { useReason } from "../i18n/reasons";
+import { notices } from "../notices/notices";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
@@ -15,6 +19,7 @@ import { fresh } from "./model/naming";
 import { PortShape } from "./PortShape";
 import { useEditor, useGraph, useTypes } from "./store/editor";
 import { documentOf, scopeOf } from "./store/graph-store";
+import { keepPreset } from "./store/kept-presets";
 import { useStageUi } from "./store/stage-ui";
 import { useWords } from "./words";
 
@@ -59,6 +64,9 @@ export default function ExposeDialog({ scope, node, preset }: Props) {
   });
   const taken = (name: string) => findLevel(doc, presetScope(name)) !== undefined;
   const [name, setName] = useState(() => presetIn(scope) ?? fresh(scope, taken));
+  const [keep, setKeep] = useState(true);
+  const queryClient = useQueryClient();
+  const word = useReason();
   const close = () => useStageUi.setState({ exposing: null });
   const nameProblem = !preset
     ? null
@@ -88,6 +96,22 @@ export default function ExposeDialog({ scope, node, preset }: Props) {
     // One step: undoing takes the preset and its interface back together.
     state.perform({ do: "all", commands: made === null ? [command] : [command, made.command] });
     close();
+    if (made !== null && keep) void keepToo(name.trim());
+  };
+  const keepToo = async (called: string) => {
+    try {
+      await keepPreset(documentOf(store.getState()), called);
+      void queryClient.invalidateQueries({ queryKey: keys.presets });
+    } catch (problem) {
+      if (!(problem instanceof ApiProblem)) throw problem;
+      const taken = problem.status === 409;
+      notices.show({
+        tone: "warn",
+        text: taken ? "editor:libraryTaken" : "editor:libraryFailed",
+        params: { name: called },
+        ...(taken ? { detail: "editor:libraryGraphOnly" } : { said: word(problem) }),
+      });
+    }
   };
 
   const put = (row: Row) => setRows((before) => new Map(before).set(keyOf(row), row));
@@ -121,6 +145,10 @@ export default function ExposeDialog({ scope, node, preset }: Props) {
               aria-invalid={nameProblem !== null}
               onChange={(event) => setName(event.target.value)}
             />
+            <label className="row text-12 ink-2">
+              <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.target.checked)} />
+              {t("keepInLibrary")}
+            </label>
             {nameProblem !== null && <span className="text-12 bad">{t(nameProblem)}</span>}
           </span>
         </div>

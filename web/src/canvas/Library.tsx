@@ -10,6 +10,7 @@ import { byCategory, search } from "./model/search";
 import { NODE_DRAG, place } from "./placing";
 import { useEditor, useGraph } from "./store/editor";
 import { currentLevel, documentOf, insideModule, scopeOf } from "./store/graph-store";
+import { useKeptPresets } from "./store/kept-presets";
 import { useView } from "./store/view";
 import { focusNode } from "./use-node-keys";
 import { useWords } from "./words";
@@ -23,12 +24,14 @@ export default function Library() {
   const inside = useGraph(insideModule);
   const doc = useGraph(documentOf);
   const scope = useGraph(scopeOf);
+  const kept = useKeptPresets();
   const [filter, setFilter] = useState("");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const input = useRef<HTMLInputElement>(null);
   const groups = useMemo(
-    () => byCategory(search(entriesOf(doc, scope, catalog), filter, null, inside, words.summary).fitting),
-    [doc, scope, catalog, filter, inside, words],
+    () =>
+      byCategory(search(entriesOf(doc, scope, catalog, kept), filter, null, inside, words.summary).fitting),
+    [doc, scope, catalog, kept, filter, inside, words],
   );
   useEffect(() => input.current?.focus(), []);
   const add = (entry: Entry) => {

@@ -15,6 +15,7 @@ import { PortShape } from "./PortShape";
 import { place, placeBridged } from "./placing";
 import { useEditor, useGraph } from "./store/editor";
 import { currentLevel, documentOf, insideModule, nodePath, scopeOf } from "./store/graph-store";
+import { useKeptPresets } from "./store/kept-presets";
 import { type SearchRequest, useStageUi } from "./store/stage-ui";
 import { focusNode } from "./use-node-keys";
 import { useWords } from "./words";
@@ -46,7 +47,8 @@ export function QuickSearch({ request }: { request: SearchRequest }) {
   // Which of its ports the wire meets, once someone asked for another than the first.
   const [turn, setTurn] = useState(0);
 
-  const entries = useMemo(() => entriesOf(doc, scope, catalog), [doc, scope, catalog]);
+  const kept = useKeptPresets();
+  const entries = useMemo(() => entriesOf(doc, scope, catalog, kept), [doc, scope, catalog, kept]);
   const { fitting, others } = useMemo(
     () => search(entries, query, wire, inside, words.summary),
     [entries, query, wire, inside, words],

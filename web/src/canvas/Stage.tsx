@@ -26,6 +26,7 @@ import { useStageNodes } from "./stage-nodes";
 import { useStageWires } from "./stage-wires";
 import { useEditor } from "./store/editor";
 import { documentOf, scopeOf } from "./store/graph-store";
+import { useKeptPresets } from "./store/kept-presets";
 import { pointer } from "./store/pointer";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
@@ -47,6 +48,7 @@ const FAR = 0.45;
 export function Stage({ name }: { name: string }) {
   const { t } = useTranslation("canvas");
   const { store, catalog } = useEditor();
+  const kept = useKeptPresets();
   const search = useStageUi((state) => state.search);
   const menu = useStageUi((state) => state.menu);
   const snap = useView((state) => state.snap);
@@ -120,7 +122,9 @@ export function Stage({ name }: { name: string }) {
           const id = event.dataTransfer.getData(NODE_DRAG);
           if (id === "") return;
           const state = store.getState();
-          const entry = entriesOf(documentOf(state), scopeOf(state), catalog).find((one) => one.id === id);
+          const entry = entriesOf(documentOf(state), scopeOf(state), catalog, kept).find(
+            (one) => one.id === id,
+          );
           if (entry === undefined) return;
           event.preventDefault();
           const at = flow.screenToFlowPosition({ x: event.clientX - 60, y: event.clientY - 16 });

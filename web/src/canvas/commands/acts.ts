@@ -52,8 +52,6 @@ export interface Hands {
   flow: ReactFlowInstance<FlowNode, FlowEdge>;
   /** What a new group is called. */
   groupName: string;
-  /** Where the pointer is on the canvas, in the graph's own measure; `null` when it is elsewhere. */
-  pointer?: () => Point | null;
 }
 
 const chosen = (state: GraphState) => state.selection.length > 0;

@@ -2,10 +2,12 @@
 import { useReactFlow } from "@xyflow/react";
 import { createContext, useContext, useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { notices } from "../../notices/notices";
 import { CannotPaste, copiedText, paste } from "../clipboard";
 import type { FlowEdge, FlowNode } from "../model/flow";
 import { useRunCommands } from "../run-commands";
 import { useEditor } from "../store/editor";
+import { pointer } from "../store/pointer";
 import { useRunView } from "../store/run-view";
 import { useStageUi } from "../store/stage-ui";
 import { type Acts, arranging, building, grouping, type Hands, viewing } from "./acts";
@@ -38,21 +40,26 @@ export function useMadeCommands(): Commands {
   return useMemo(() => {
     const { store } = editor;
     const hands: Hands = { editor, flow, groupName: t("groupName") };
-    const notice = (tone: "bad" | "warn", text: string, detail?: string) =>
-      useStageUi.setState({ notice: { tone, text, detail } });
     const pasteText = (text: string) => {
       try {
-        paste(editor, text, hands.pointer?.() ?? null);
+        paste(editor, text, pointer.at === null ? null : flow.screenToFlowPosition(pointer.at));
       } catch (problem) {
         if (!(problem instanceof CannotPaste)) throw problem;
-        notice("bad", t(`paste.${problem.reason}`, problem.params), t("paste.kept"));
+        const { reason, params } = problem;
+        notices.show({
+          tone: "warn",
+          text: `editor:paste.${reason}`,
+          params,
+          detail: "editor:paste.kept",
+          stays: false,
+        });
       }
     };
     const withClipboard = async (work: () => Promise<void>) => {
       try {
         await work();
       } catch {
-        notice("warn", t("clipboard.blocked"), t("clipboard.useKeys"));
+        notices.show({ tone: "warn", text: "editor:clipboard.blocked", detail: "editor:clipboard.useKeys" });
       }
     };
     const copy = () => {
