@@ -36,7 +36,7 @@ export default locale(
     fit: "Fit graph",
     whereYouAre: "Where you are",
     emptyTitle: "An empty canvas",
-    emptyText: "Press / or double click to add a node, or begin with one that works.",
+    emptyText: "Press / or double click to add a node, drop a graph file here, or begin with one that works.",
     openExample: "Open “{{title}}”",
     refusal: {
       unknownPort: "This port is not known here.",
@@ -248,7 +248,7 @@ export default locale(
     fit: "顯示全圖",
     whereYouAre: "目前位置",
     emptyTitle: "空白畫布",
-    emptyText: "按 / 或在空白處按兩下以新增節點，或從可執行的範例開始。",
+    emptyText: "按 / 或在空白處按兩下以新增節點、把圖檔拖到這裡，或從可執行的範例開始。",
     openExample: "開啟「{{title}}」",
     refusal: {
       unknownPort: "這裡不認得這個連接埠。",

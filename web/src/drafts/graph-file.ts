@@ -1,5 +1,6 @@
 // Graph files from outside: what a file is, said before anything is opened; and a graph as a file.
 import { type GraphDocument, levelOf, NotAGraph, presetScope, readDocument } from "../canvas/model/document";
+import { jsonFaultAt, placeIn } from "./json-fault";
 import { isRecord } from "./same";
 
 /** The server takes no larger body. */
@@ -45,8 +46,8 @@ export function readGraphText(text: string, name: string): GraphFile | FileFault
   let value: unknown;
   try {
     value = JSON.parse(plain);
-  } catch (error) {
-    return { fault: "notJson", params: { ...placeOf(plain, error) } };
+  } catch {
+    return { fault: "notJson", params: placeIn(plain, jsonFaultAt(plain)) };
   }
   const other = somethingElse(value);
   if (other !== null) return other;
@@ -76,17 +77,6 @@ function somethingElse(value: unknown): FileFault | null {
   }
   if (isRecord(value.preset) && Array.isArray(value.preset.nodes)) return { fault: "preset", params: {} };
   return null;
-}
-
-/** Line and column of a syntax error, where the browser tells them. */
-function placeOf(text: string, error: unknown): { line: number; column: number } {
-  const message = error instanceof Error ? error.message : "";
-  const told = /line (\d+) column (\d+)/.exec(message);
-  if (told !== null) return { line: Number(told[1]), column: Number(told[2]) };
-  const position = /position (\d+)/.exec(message);
-  const before = text.slice(0, position === null ? text.length : Number(position[1]));
-  const line = before.split("\n").length;
-  return { line, column: before.length - before.lastIndexOf("\n") };
 }
 
 /** Types in the document, groups too, that `known` does not have; each once, with how many nodes are of it. */
