@@ -42,7 +42,7 @@ export function StageTools() {
         <Tool name="zoomOut" />
         <AriaButton
           className="btn btn-ghost mono stage-percent"
-          aria-label={t("zoomReset")}
+          aria-label={`${Math.round(zoom * 100)} %, ${t("zoomReset")}`}
           onPress={() => act("zoomReset")}
         >
           {Math.round(zoom * 100)} %

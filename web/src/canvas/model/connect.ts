@@ -56,6 +56,22 @@ export function reaches(level: Level, from: string, to: string): boolean {
   return false;
 }
 
+/** The node and all that it depends on. */
+export function neededBy(level: Level, id: string): Set<string> {
+  const before = new Map<string, string[]>();
+  for (const edge of level.edges) before.set(edge.target, [...(before.get(edge.target) ?? []), edge.source]);
+  const needed = new Set([id]);
+  const open = [id];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const source of before.get(next) ?? []) {
+      if (needed.has(source)) continue;
+      needed.add(source);
+      open.push(source);
+    }
+  }
+  return needed;
+}
+
 /** Ids in an order in which every node comes after those it depends on; nodes of a cycle come last. */
 export function inOrder(level: Level): string[] {
   const waiting = new Map(level.nodes.map((node) => [node.id, 0]));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { changedSince } from "./changed";
-import { inOrder, refuses } from "./connect";
+import { inOrder, neededBy, refuses } from "./connect";
 import { entriesOf } from "./entries";
 import { layersOf } from "./layers";
 import { search } from "./search";
@@ -20,6 +20,13 @@ const doc = graph(
 );
 
 const types = typesOf(doc, catalog);
+
+describe("neededBy", () => {
+  it("is the node with all before it, and nothing behind or beside it", () => {
+    expect([...neededBy(doc, "split")].sort()).toEqual(["data", "split"]);
+    expect([...neededBy(doc, "train")].sort()).toEqual(["data", "net", "split", "train"]);
+  });
+});
 
 describe("refuses", () => {
   it.each(["split.test->train.data", "train.model->print.value", "net.model->print.value"])(

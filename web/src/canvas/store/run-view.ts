@@ -15,6 +15,7 @@ import {
 import type { RunDetail } from "../../api/types";
 import { isState, type StateName } from "../../ui/StateMark";
 import { changedSince } from "../model/changed";
+import { neededBy } from "../model/connect";
 import { findNode, type GraphDocument, NotAGraph, readDocument } from "../model/document";
 import { useEditor, useGraph } from "./editor";
 import { documentOf } from "./graph-store";
@@ -31,6 +32,8 @@ export interface RunView {
   endedAt: number | null;
   /** The document that ran. */
   ran: GraphDocument | null;
+  /** Nodes that take part; `null` when all do. */
+  part: ReadonlySet<string> | null;
   /** Nodes that the run no longer speaks for. */
   changed: ReadonlySet<string>;
 }
@@ -76,6 +79,8 @@ export function useFollowedRun(): RunView | null {
       throw problem;
     }
   }, [graph]);
+  const until = row?.options.until_node ?? null;
+  const part = useMemo(() => (ran === null || until === null ? null : neededBy(ran, until)), [ran, until]);
   const state = stateOf(live, row);
   const active = !ENDED_STATUSES.has(state);
   const changed = useMemo(
@@ -83,8 +88,9 @@ export function useFollowedRun(): RunView | null {
     [active, ran, doc],
   );
   return useMemo(
-    () => (runId === null || gone ? null : { runId, row, state, active, startedAt, endedAt, ran, changed }),
-    [runId, gone, row, state, active, startedAt, endedAt, ran, changed],
+    () =>
+      runId === null || gone ? null : { runId, row, state, active, startedAt, endedAt, ran, part, changed },
+    [runId, gone, row, state, active, startedAt, endedAt, ran, part, changed],
   );
 }
 
@@ -140,7 +146,7 @@ export function nodeState(run: RunView | null, nodeId: string, live: NodeLive | 
   if (run === null) return "resting";
   if (run.changed.has(nodeId)) return live === undefined ? "resting" : "stale";
   if (live !== undefined) return live.status;
-  if (!run.active) return "resting";
+  if (!run.active || run.part?.has(nodeId) === false) return "resting";
   return run.ran === null || findNode(run.ran, nodeId) !== undefined ? "queued" : "resting";
 }
 
