@@ -4,7 +4,7 @@ import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { useEditor, useGraph } from "./store/editor";
 import { useRunView } from "./store/run-view";
-import { rememberRun } from "./store/runs";
+import { isRunOf, rememberRun } from "./store/runs";
 
 /** Runs at the top of the list are the newest: what goes on is among them. */
 const LOOKED_AT = 50;
@@ -18,7 +18,7 @@ export function OtherRun() {
   const run = useRunView();
   const { data } = useRuns(null, LOOKED_AT);
   const other = data?.pages[0]?.runs.find(
-    (row) => row.graph_name === name && row.run_id !== own && !ENDED_STATUSES.has(row.status),
+    (row) => isRunOf(row, name) && row.run_id !== own && !ENDED_STATUSES.has(row.status),
   );
   // Two runs of one graph at once are fine as long as this tab shows one of them.
   if (other === undefined || run?.active === true) return null;

@@ -27,5 +27,6 @@ describe("numbers of captured outputs", () => {
     expect(drawingsFor([10, 10], true)).toEqual(["values", "heat", "picture"]);
     expect(drawingsFor([200, 2], false)[0]).toBe("scatter");
     expect(drawingsFor([32, 3, 28, 28], true)[0]).toBe("picture");
+    expect(drawingsFor([2, 2, 2], true)).toEqual(["values", "heat", "picture"]);
   });
 });

@@ -53,10 +53,12 @@ export function drawingsFor(shape: readonly number[], hasPicture: boolean): Draw
   if (shape.length === 0) return ["values"];
   if (shape.length === 1) return rows > 16 ? ["line", "values"] : ["values", "line"];
   const found: Drawing[] = [];
-  if (hasPicture && shape.length > 2) found.push("picture");
+  // A picture of a few dots says less than its numbers.
+  const large = rows >= 8 && columns >= 8;
+  if (hasPicture && large && shape.length > 2) found.push("picture");
   if (columns === 2 && rows > 2) found.push("scatter");
   if (rows > 12 || columns > 12) found.push("heat", "values");
   else found.push("values", "heat");
-  if (hasPicture && shape.length === 2) found.push("picture");
+  if (hasPicture && !found.includes("picture")) found.push("picture");
   return found;
 }

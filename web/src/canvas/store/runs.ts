@@ -20,6 +20,11 @@ export function rememberRun(name: string, runId: string | null): void {
   }
 }
 
+/** Whether a run is one of the graph saved as `name`: runs are named by what was open, else by the document. */
+export function isRunOf(run: { name: string; graph_name: string }, name: string): boolean {
+  return (run.name === "" ? run.graph_name : run.name) === name;
+}
+
 /** How far back the last run of a graph is looked for. */
 const LOOK_BACK = 200;
 
@@ -32,7 +37,7 @@ export async function findRun(name: string): Promise<string | null> {
       return run.run_id;
     }
     const { runs } = await api.runs({ limit: LOOK_BACK });
-    const own = runs.filter((run) => run.graph_name === name);
+    const own = runs.filter((run) => isRunOf(run, name));
     const live = own.find((run) => !ENDED_STATUSES.has(run.status));
     return (live ?? own[0])?.run_id ?? null;
   } catch (error) {
