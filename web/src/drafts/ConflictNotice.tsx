@@ -13,7 +13,6 @@ export function ConflictNotice() {
   const kept = useKept();
   const conflict = useKeptState((state) => state.conflict);
   const mine = useGraph(documentOf);
-  const revision = useGraph((state) => state.revision);
   const nodes = useMemo(
     () => (conflict?.theirs ? differenceOf(conflict.base, mine, conflict.theirs).nodes : 0),
     [conflict, mine],
@@ -38,7 +37,7 @@ export function ConflictNotice() {
       <Icon name="warning" />
       <span className="grow">
         <span className="strong">
-          {t("savedElsewhere", { revision: conflict.revision, mine: revision ?? 0 })}
+          {t("savedElsewhere", { revision: conflict.revision, mine: conflict.from })}
         </span>{" "}
         {nodes > 0 ? t("nodesDiffer", { count: nodes }) : t("othersDiffer")} {t("nothingLost")} {where}
       </span>

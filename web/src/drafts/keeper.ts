@@ -125,7 +125,8 @@ export function keepGraph(store: GraphStore, start: Start, ports: Ports): KeptGr
       later(0);
       return;
     }
-    undecided({ theirs, revision, base: saved, draft: draftRevision });
+    const from = store.getState().revision ?? 0;
+    undecided({ theirs, revision, from, base: saved, draft: draftRevision });
   };
 
   const undecided = (conflict: NonNullable<Start["conflict"]>) => {
@@ -152,9 +153,9 @@ export function keepGraph(store: GraphStore, start: Start, ports: Ports): KeptGr
   const keepUndecided = async (doc: GraphDocument, conflict: NonNullable<Start["conflict"]>) => {
     // A draft that nobody has named has no second place.
     if (state.getState().shelf === "draft" || undecidedSaved === doc) return;
-    const { name, revision } = store.getState();
+    const { name } = store.getState();
     try {
-      const base = { revision: draftRevision ?? 0, graphRevision: revision ?? 0 };
+      const base = { revision: draftRevision ?? 0, graphRevision: conflict.from };
       draftRevision = (await api.saveDraft(name, doc, base)).revision;
       undecidedSaved = doc;
     } catch {
@@ -207,10 +208,10 @@ export function keepGraph(store: GraphStore, start: Start, ports: Ports): KeptGr
 
   /** What the server has now, if this tab has nothing to say. */
   let looked = Date.now();
-  const look = async (least = 0) => {
+  const look = async (told: boolean, least = 0) => {
     if (dirty() || busy !== null || stopped || state.getState().conflict !== null) return;
     const { name, revision } = store.getState();
-    if (revision === null || Date.now() - looked < least) return;
+    if ((revision === null && !told) || Date.now() - looked < least) return;
     looked = Date.now();
     const { shelf } = state.getState();
     try {
@@ -255,7 +256,7 @@ export function keepGraph(store: GraphStore, start: Start, ports: Ports): KeptGr
   });
   const onVisible = () => {
     if (document.visibilityState === "hidden") void save(true);
-    else void look(2_000);
+    else void look(false, 2_000);
   };
   const onHide = () => void save(true);
   const onUnload = (event: BeforeUnloadEvent) => {
@@ -268,7 +269,7 @@ export function keepGraph(store: GraphStore, start: Start, ports: Ports): KeptGr
   const watch = (name: string) =>
     neighbours.open(name, {
       onSaved: (revision) => {
-        if (revision !== store.getState().revision) void look();
+        if (revision !== store.getState().revision) void look(true);
       },
       onOthers: (others) => state.setState({ others }),
     });

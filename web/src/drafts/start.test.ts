@@ -56,7 +56,7 @@ describe("startWith", () => {
   it("asks when the file was saved elsewhere meanwhile", () => {
     const start = startWith("x", { ...NOTHING, saved: { doc: three, revision: 6 }, mirrored: mirrored({}) });
     expect(start.doc).toBe(two);
-    expect(start.conflict).toEqual({ theirs: three, revision: 6, base: one, draft: null });
+    expect(start.conflict).toEqual({ theirs: three, revision: 6, from: 4, base: one, draft: null });
   });
 
   it("asks when the graph was deleted elsewhere", () => {
@@ -80,7 +80,7 @@ describe("startWith", () => {
     const draft = { doc: two, revision: 2, graphRevision: 3 };
     const start = startWith("x", { ...NOTHING, saved, draft });
     expect(start.doc).toBe(two);
-    expect(start.conflict).toEqual({ theirs: one, revision: 4, base: null, draft: 2 });
+    expect(start.conflict).toEqual({ theirs: one, revision: 4, from: 3, base: null, draft: 2 });
     const settled = startWith("x", { ...NOTHING, saved, draft: { ...draft, doc: one } });
     expect(settled).toMatchObject({ conflict: null, dropDraft: true });
   });

@@ -23,6 +23,8 @@ export interface Conflict {
   theirs: GraphDocument | null;
   /** The revision of theirs; 0 when it was deleted. */
   revision: number;
+  /** The revision that mine was edited from; 0 for none. */
+  from: number;
   /** What both began with, if it is known. */
   base: GraphDocument | null;
   /** Revision of my version, kept as a draft on the server; `null` when only this browser has it. */
@@ -79,6 +81,7 @@ export function startWith(name: string, found: Found): Start {
     const conflict = {
       theirs: start.base,
       revision: start.revision ?? 0,
+      from: mirrored.revision ?? 0,
       base: mirrored.base,
       draft: saved !== null ? (draft?.revision ?? null) : null,
     };
@@ -86,7 +89,13 @@ export function startWith(name: string, found: Found): Start {
   }
   if (saved !== null && draft !== null) {
     if (same(saved.doc, draft.doc)) return { ...start, dropDraft: true };
-    const conflict = { theirs: saved.doc, revision: saved.revision, base: null, draft: draft.revision };
+    const conflict = {
+      theirs: saved.doc,
+      revision: saved.revision,
+      from: draft.graphRevision,
+      base: null,
+      draft: draft.revision,
+    };
     return { ...start, doc: draft.doc, conflict };
   }
   return start;
