@@ -24,7 +24,7 @@ import { Strip } from "./Strip";
 import { type Editor, EditorContext } from "./store/editor";
 import type { GraphStore } from "./store/graph-store";
 import { openGraph } from "./store/open-graphs";
-import { RunProvider, type RunView, useFollowedRun } from "./store/run-view";
+import { RunProvider } from "./store/run-view";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { TopBar } from "./TopBar";
@@ -98,7 +98,6 @@ function OpenGraph({ name }: { name: string }) {
 }
 
 function Workspace({ name }: { editor: Editor; name: string }) {
-  const run = useFollowedRun();
   const libraryOpen = useView((state) => state.libraryOpen);
   useEffect(() => {
     const before = document.title;
@@ -108,7 +107,7 @@ function Workspace({ name }: { editor: Editor; name: string }) {
     };
   }, [name]);
   return (
-    <Commanded run={run}>
+    <Commanded>
       <TopBar name={name} />
       <div className="work">
         {libraryOpen && (
@@ -135,9 +134,9 @@ function Workspace({ name }: { editor: Editor; name: string }) {
 }
 
 /** The run in front, and the commands that need to know of it. */
-function Commanded({ run, children }: { run: RunView | null; children: ReactNode }) {
+function Commanded({ children }: { children: ReactNode }) {
   return (
-    <RunProvider value={run}>
+    <RunProvider>
       <WithCommands>{children}</WithCommands>
     </RunProvider>
   );

@@ -1,6 +1,6 @@
 // What the commands do. Each is there for the keyboard, the palette, the menus and the buttons alike.
 import { useReactFlow } from "@xyflow/react";
-import { createContext, useContext, useMemo } from "react";
+import { createContext, useContext, useLayoutEffect, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { notices } from "../../notices/notices";
 import { CannotPaste, copiedText, paste } from "../clipboard";
@@ -8,7 +8,7 @@ import type { FlowEdge, FlowNode } from "../model/flow";
 import { useRunCommands } from "../run-commands";
 import { useEditor } from "../store/editor";
 import { pointer } from "../store/pointer";
-import { useRunView } from "../store/run-view";
+import { useRun } from "../store/run-view";
 import { useStageUi } from "../store/stage-ui";
 import { type Acts, arranging, building, grouping, type Hands, viewing } from "./acts";
 import type { CommandName } from "./list";
@@ -35,8 +35,13 @@ export function useMadeCommands(): Commands {
   const { t } = useTranslation("editor");
   const editor = useEditor();
   const flow = useReactFlow<FlowNode, FlowEdge>();
-  const { start, stop } = useRunCommands();
-  const active = useRunView()?.active === true;
+  const running = useRunCommands();
+  const active = useRun((run) => run?.active === true);
+  // The commands stay the same object while a run goes on: buttons need not render again with each of its events.
+  const now = useRef({ ...running, active });
+  useLayoutEffect(() => {
+    now.current = { ...running, active };
+  });
   return useMemo(() => {
     const { store } = editor;
     const hands: Hands = { editor, flow, groupName: t("groupName") };
@@ -82,8 +87,8 @@ export function useMadeCommands(): Commands {
         can: (state) => state.selection.length > 0,
       },
       paste: { act: () => void withClipboard(async () => pasteText(await navigator.clipboard.readText())) },
-      run: { act: start, can: () => !active },
-      stop: { act: stop, can: () => active },
+      run: { act: () => now.current.start(), can: () => !now.current.active },
+      stop: { act: () => now.current.stop(), can: () => now.current.active },
       queue: { act: () => useStageUi.setState({ queueOpen: true }) },
     };
     return {
@@ -91,5 +96,5 @@ export function useMadeCommands(): Commands {
       can: (name) => acts[name].can?.(store.getState()) ?? true,
       pasteText,
     };
-  }, [editor, flow, start, stop, active, t]);
+  }, [editor, flow, t]);
 }

@@ -1,6 +1,5 @@
 import { type NodeProps, useUpdateNodeInternals } from "@xyflow/react";
 import { memo, useEffect, useMemo, useRef } from "react";
-import { useTranslation } from "react-i18next";
 import type { GraphProblem, PortDefinition } from "../../api/types";
 import { Icon } from "../../ui/Icon";
 import { StateMark } from "../../ui/StateMark";
@@ -8,21 +7,21 @@ import { durationText } from "../format";
 import { iconOf } from "../icons";
 import { isBypassed, isCollapsed, isGroup, nodeTitle } from "../model/document";
 import type { GraphFlowNode } from "../model/flow";
-import { useDefinition, useEditor, useGraph } from "../store/editor";
-import { nodePath, scopeOf } from "../store/graph-store";
+import { useDefinition, useGraph } from "../store/editor";
+import { nodePath } from "../store/graph-store";
 import { type NodeState, useNodeView } from "../store/run-view";
-import { useStageUi } from "../store/stage-ui";
 import { useNodeKeys } from "../use-node-keys";
 import { useWords } from "../words";
 import { NodeBody } from "./NodeBody";
 import { NodeFoot } from "./NodeFoot";
 import { NodePorts } from "./NodePorts";
+import { NodeTitle } from "./NodeTitle";
 
 const NO_PROBLEMS: readonly GraphProblem[] = [];
 
 export const GraphNodeView = memo(function GraphNodeView({ id, data, selected }: NodeProps<GraphFlowNode>) {
-  const { t } = useTranslation("canvas");
   const words = useWords();
+  const { t } = words;
   const { node, wired } = data;
   const definition = useDefinition(node);
   const path = useGraph((state) => nodePath(state, id));
@@ -67,20 +66,26 @@ export const GraphNodeView = memo(function GraphNodeView({ id, data, selected }:
         {bypassed ? (
           <span className="node-off">{t("editor:off")}</span>
         ) : (
-          <NodeMark state={state} needs={problem !== undefined} seconds={view.live?.durationS ?? null} />
+          <NodeMark
+            state={state}
+            word={problem !== undefined ? t("nodeNeeds") : state === "stale" ? t("nodeStale") : stateWord}
+            needs={problem !== undefined}
+            seconds={view.live?.durationS ?? null}
+          />
         )}
         {state === "running" && <NodeProgressBar fraction={view.live?.progress?.fraction ?? 0} />}
       </header>
       <NodePorts inputs={inputs} outputs={outputs} wired={wired} small={collapsed || bypassed} />
       {!collapsed && !bypassed && (
         <div className="node-more">
-          <NodeBody id={id} node={node} definition={definition} />
+          <NodeBody path={path} node={node} definition={definition} words={words} />
           <NodeFoot
             node={node}
             view={view}
             problem={problem}
             unknown={unknown}
             source={inputs.length === 0}
+            words={words}
           />
         </div>
       )}
@@ -117,51 +122,6 @@ function usePortsKnown(id: string, ports: string): void {
   }, [update, id, ports]);
 }
 
-interface TitleProps {
-  id: string;
-  title: string;
-  label: string;
-}
-
-/** The title, or a field for it while it is being changed. */
-function NodeTitle({ id, title, label }: TitleProps) {
-  const { t } = useTranslation("editor");
-  const { store } = useEditor();
-  const typing = useStageUi((state) => state.renaming === id);
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    if (typing) field.current?.select();
-  }, [typing]);
-  if (!typing) return <span className="node-title">{title}</span>;
-  const finish = (text: string | null) => {
-    if (useStageUi.getState().renaming !== id) return;
-    useStageUi.setState({ renaming: null });
-    const state = store.getState();
-    if (text !== null) {
-      state.perform({ do: "label", scope: scopeOf(state), node: id, label: text.trim() });
-    }
-    field.current?.closest<HTMLElement>("[data-node]")?.focus();
-  };
-  return (
-    <input
-      ref={field}
-      className="node-name nodrag"
-      aria-label={t("nameOf", { title })}
-      defaultValue={label === "" ? title : label}
-      // biome-ignore lint/a11y/noAutofocus: someone asked to type here
-      autoFocus
-      onBlur={(event) => finish(event.target.value === title && label === "" ? null : event.target.value)}
-      onKeyDown={(event) => {
-        event.stopPropagation();
-        if (event.key === "Enter") event.currentTarget.blur();
-        else if (event.key === "Escape") finish(null);
-        else return;
-        event.preventDefault();
-      }}
-    />
-  );
-}
-
 function useProblemsOf(path: string): readonly GraphProblem[] {
   const problems = useGraph((state) => state.problems);
   return useMemo(() => {
@@ -173,23 +133,29 @@ function useProblemsOf(path: string): readonly GraphProblem[] {
   }, [problems, path]);
 }
 
-function NodeMark({ state, needs, seconds }: { state: NodeState; needs: boolean; seconds: number | null }) {
-  const { t } = useTranslation("canvas");
+interface MarkProps {
+  state: NodeState;
+  word: string;
+  needs: boolean;
+  seconds: number | null;
+}
+
+function NodeMark({ state, word, needs, seconds }: MarkProps) {
   if (needs) {
     return (
       <span className="warn">
-        <Icon name="warning" label={t("nodeNeeds")} />
-      </span>
-    );
-  }
-  if (state === "stale") {
-    return (
-      <span className="ink-3">
-        <Icon name="stale" label={t("nodeStale")} />
+        <Icon name="warning" label={word} />
       </span>
     );
   }
   if (state === "resting") return null;
+  if (state === "stale") {
+    return (
+      <span className="ink-3">
+        <Icon name="stale" label={word} />
+      </span>
+    );
+  }
   return (
     <>
       {seconds !== null && <span className="node-time">{durationText(seconds)}</span>}

@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { InnerNode } from "../../api";
 import type { NodeDefinition } from "../../api/types";
@@ -8,30 +8,31 @@ import { layersOf } from "../model/layers";
 import { preview } from "../model/params";
 import { knownShapeText } from "../model/shapes";
 import { useEditor, useGraph } from "../store/editor";
-import { documentOf, nodePath } from "../store/graph-store";
+import { documentOf } from "../store/graph-store";
 import { useInner } from "../store/run-view";
-import { useWords } from "../words";
+import type { Words } from "../words";
 import { NodeCurve } from "./NodeCurve";
 
 /** A node is no taller than a screen; opening it shows the rest. */
 const MOST_LAYERS = 14;
 
 interface BodyProps {
-  id: string;
+  /** The node, as a run names it. */
+  path: string;
   node: GraphNode;
   definition: NodeDefinition | undefined;
+  words: Words;
 }
 
 /** What a node tells of itself: its parameters, its layers, its curve. */
-export function NodeBody({ id, node, definition }: BodyProps) {
-  const words = useWords();
+export const NodeBody = memo(function NodeBody({ path, node, definition, words }: BodyProps) {
   const subgraph = scopeBehind(node);
-  if (subgraph !== null && !isGroup(node)) return <Layers id={id} subgraph={subgraph} />;
+  if (subgraph !== null && !isGroup(node)) return <Layers path={path} subgraph={subgraph} />;
   if (definition === undefined) return null;
   const shown = preview(node, definition);
   return (
     <>
-      {subgraph !== null && <Layers id={id} subgraph={subgraph} />}
+      {subgraph !== null && <Layers path={path} subgraph={subgraph} />}
       {shown.length > 0 && (
         <dl className="node-preview">
           {shown.map((row) => (
@@ -42,13 +43,12 @@ export function NodeBody({ id, node, definition }: BodyProps) {
           ))}
         </dl>
       )}
-      <NodeCurve id={id} />
+      <NodeCurve path={path} />
     </>
   );
-}
+});
 
-function Layers({ id, subgraph }: { id: string; subgraph: string }) {
-  const path = useGraph((state) => nodePath(state, id));
+function Layers({ path, subgraph }: { path: string; subgraph: string }) {
   const shapes = useGraph((state) => state.shapes);
   const doc = useGraph(documentOf);
   const { catalog } = useEditor();

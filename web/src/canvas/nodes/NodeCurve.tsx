@@ -1,12 +1,11 @@
 import type { LiveRun, Series } from "../../api";
 import { useLive } from "../../api";
 import { Sparkline } from "../../charts/Sparkline";
-import { useRunView } from "../store/run-view";
+import { useRunId } from "../store/run-view";
 
 /** The loss of a node that trains, as a small picture in it. */
-export function NodeCurve({ id }: { id: string }) {
-  const run = useRunView();
-  const series = useLive(run?.runId ?? null, (live) => lossOf(live, id));
+export function NodeCurve({ path }: { path: string }) {
+  const series = useLive(useRunId(), (live) => lossOf(live, path));
   if (series === undefined || series.length < 2) return null;
   return (
     <div className="node-curve">
@@ -15,7 +14,7 @@ export function NodeCurve({ id }: { id: string }) {
   );
 }
 
-function lossOf(live: LiveRun | undefined, id: string): Series | undefined {
-  const own = live?.series.filter((series) => series.nodeId === id && series.name === "loss");
+function lossOf(live: LiveRun | undefined, path: string): Series | undefined {
+  const own = live?.series.filter((series) => series.nodeId === path && series.name === "loss");
   return own?.find((series) => series.scope === "step") ?? own?.[0];
 }

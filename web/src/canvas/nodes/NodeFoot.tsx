@@ -7,8 +7,8 @@ import { type GraphNode, scopeBehind } from "../model/document";
 import { progressText } from "../progress";
 import { useGraph } from "../store/editor";
 import { nodePath } from "../store/graph-store";
-import { type NodeView, parametersOf, useRunView } from "../store/run-view";
-import { useWords } from "../words";
+import { type NodeView, parametersOf, useRunId } from "../store/run-view";
+import type { Words } from "../words";
 
 interface FootProps {
   /** Whether data begins here. */
@@ -17,12 +17,12 @@ interface FootProps {
   view: NodeView;
   problem: GraphProblem | undefined;
   unknown: boolean;
+  words: Words;
 }
 
 /** The last line of a node, if there is something to say. */
-export function NodeFoot({ node, view, problem, unknown, source }: FootProps) {
-  const { t } = useTranslation("canvas");
-  const words = useWords();
+export function NodeFoot({ node, view, problem, unknown, source, words }: FootProps) {
+  const { t } = words;
   const { state, live } = view;
   const error = live?.error;
   if (state === "failed") {
@@ -110,8 +110,7 @@ function isNumbers(value: unknown): value is Record<string, number | string> {
 
 function ModuleFoot({ id, subgraph }: { id: string; subgraph: string }) {
   const { t } = useTranslation("canvas");
-  const run = useRunView();
-  const built = useLive(run?.runId ?? null, (live) => parametersOf(live, subgraph));
+  const built = useLive(useRunId(), (live) => parametersOf(live, subgraph));
   const count = useGraph((state) => state.shapes.parameters.get(nodePath(state, id))) ?? built;
   return (
     <footer className="node-foot">

@@ -1,4 +1,5 @@
 import { Handle, Position } from "@xyflow/react";
+import { memo } from "react";
 import type { PortDefinition } from "../../api/types";
 import { PortShape } from "../PortShape";
 
@@ -12,7 +13,7 @@ interface Props {
 }
 
 /** The ports of a node, inputs on the left. Several of one side share their place on a collapsed node. */
-export function NodePorts({ inputs, outputs, wired, small = false }: Props) {
+export const NodePorts = memo(function NodePorts({ inputs, outputs, wired, small = false }: Props) {
   const rows = Math.max(inputs.length, outputs.length);
   if (rows === 0) return null;
   if (small) {
@@ -52,7 +53,7 @@ export function NodePorts({ inputs, outputs, wired, small = false }: Props) {
       })}
     </div>
   );
-}
+});
 
 function portName(port: PortDefinition): string {
   return port.name.replaceAll("_", " ");

@@ -1,6 +1,17 @@
 // The run that a graph shows, and what each node has to say about it.
 import { useQuery } from "@tanstack/react-query";
-import { createContext, useContext, useEffect, useMemo } from "react";
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useState,
+} from "react";
+import { useStore } from "zustand";
+import { createStore, type StoreApi } from "zustand/vanilla";
 import {
   ApiProblem,
   api,
@@ -38,18 +49,38 @@ export interface RunView {
   changed: ReadonlySet<string>;
 }
 
-const RunContext = createContext<RunView | null>(null);
-export const RunProvider = RunContext.Provider;
+type RunStore = StoreApi<{ run: RunView | null }>;
+
+const RunContext = createContext<RunStore | null>(null);
+
+/** Follows the graph's run for everything within. Used once, by the page. */
+export function RunProvider({ children }: { children: ReactNode }): ReactNode {
+  const run = useFollowedRun();
+  // A store, not the run itself: of a thousand nodes only those render again that the change is about.
+  const [store] = useState<RunStore>(() => createStore(() => ({ run })));
+  useLayoutEffect(() => store.setState({ run }), [store, run]);
+  return createElement(RunContext, { value: store }, children);
+}
+
+/** A part of the run in front; re-renders only when that part changes. */
+export function useRun<T>(select: (run: RunView | null) => T): T {
+  const store = useContext(RunContext);
+  if (store === null) throw new Error("There is no run around this component.");
+  return useStore(store, (state) => select(state.run));
+}
 
 /** The run in front, if the graph shows one. */
 export function useRunView(): RunView | null {
-  return useContext(RunContext);
+  return useRun((run) => run);
+}
+
+export function useRunId(): string | null {
+  return useRun((run) => run?.runId ?? null);
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Follows the graph's run. Used once, by the page. */
-export function useFollowedRun(): RunView | null {
+function useFollowedRun(): RunView | null {
   const { store } = useEditor();
   const runId = useGraph((state) => state.runId);
   const doc = useGraph(documentOf);
@@ -111,20 +142,17 @@ export interface NodeView {
 
 /** State of a node, named by its path. A group has none of its own: it is told from the nodes that take its place. */
 export function useNodeView(path: string, group = false): NodeView {
-  const run = useRunView();
-  const inside = path.includes("/");
-  const live = useLive(run?.runId ?? null, (all) => (group ? undefined : all?.nodes[path]));
-  const within = useLive(run?.runId ?? null, (all) => (group ? groupState(all, `${path}/`) : null));
+  const runId = useRunId();
   const top = path.split("/", 1)[0] ?? path;
-  if (group && within !== null) {
-    return { state: run?.changed.has(top) === true ? "stale" : within, live: undefined };
-  }
-  // Inside a module there are no nodes that run by themselves.
-  if (inside && live === undefined) return RESTING;
-  return { state: nodeState(run, top, live), live };
+  const live = useLive(runId, (all) => (group ? undefined : all?.nodes[path]));
+  const within = useLive(runId, (all) => (group ? groupState(all, `${path}/`) : null));
+  const state = useRun((run): NodeState => {
+    if (within !== null) return run?.changed.has(top) === true ? "stale" : within;
+    // Inside a module there are no nodes that run by themselves.
+    return live === undefined && path.includes("/") ? "resting" : nodeState(run, top, live);
+  });
+  return { state, live };
 }
-
-const RESTING: NodeView = { state: "resting", live: undefined };
 
 /** One state for all nodes whose path begins so; `null` when the run knows none of them. */
 function groupState(live: LiveRun | undefined, prefix: string): NodeState | null {
@@ -176,6 +204,5 @@ export function parametersOf(live: LiveRun | undefined, subgraph: string | null)
 }
 
 export function useInner(subgraph: string | null): Readonly<Record<string, InnerNode>> {
-  const run = useRunView();
-  return useLive(run?.runId ?? null, (live) => innerOf(live, subgraph));
+  return useLive(useRunId(), (live) => innerOf(live, subgraph));
 }
