@@ -85,7 +85,7 @@ async def test_what_cannot_be_saved(client: httpx.AsyncClient) -> None:
     assert no_graph.json()["problems"]
     bad_name = await client.put("/api/graphs/.x", json={"graph": VALID})
     assert (bad_name.status_code, bad_name.json()["code"]) == (400, "invalid_name")
-    assert (await client.get("/api/graphs")).json() == {"graphs": []}
+    assert (await client.get("/api/graphs")).json() == {"graphs": [], "drafts": []}
 
 
 async def test_node_catalog(client: httpx.AsyncClient) -> None:

@@ -20,6 +20,8 @@ export const keys = {
   nodes: ["nodes"] as const,
   examples: ["examples"] as const,
   example: (name: string) => ["examples", name] as const,
+  presets: ["presets"] as const,
+  files: (folder: string) => ["files", folder] as const,
   graphs: ["graphs"] as const,
   graph: (name: string) => ["graphs", name] as const,
   runs: ["runs"] as const,
@@ -107,6 +109,10 @@ export function useExample(name: string | null) {
 
 export function useGraphs() {
   return useQuery({ queryKey: keys.graphs, queryFn: ({ signal }) => api.graphs(signal) });
+}
+
+export function usePresets() {
+  return useQuery({ queryKey: keys.presets, queryFn: ({ signal }) => api.presets(signal) });
 }
 
 export function useHealth() {

@@ -59,13 +59,19 @@ export class LiveRuns {
   }
 
   /** Run a graph in the server, on the interactive lane, and follow it. Rejects with a SocketRefusal. */
-  submit(graph: unknown, options: RunOptions = {}, name = ""): Promise<Accepted> {
-    return this.#socket().run(graph, options, name, (runId, unfollow) => {
+  submit(
+    graph: unknown,
+    options: RunOptions = {},
+    name = "",
+    secrets: Readonly<Record<string, string>> = {},
+  ): Promise<Accepted> {
+    const sinkFor = (runId: string, unfollow: () => void) => {
       const entry = this.#entry(runId);
       entry.unfollow = unfollow;
       this.#changed();
       return this.#sink(entry);
-    });
+    };
+    return this.#socket().run(graph, options, name, sinkFor, secrets);
   }
 
   /** Ask for a run to stop; false when the connection is down. */

@@ -28,6 +28,11 @@ export interface CapturedOutput {
   size: number;
 }
 
+export interface ChangeFile {
+  action: "make_folder" | "move";
+  to?: string;
+}
+
 export interface Choice {
   value: string | number | boolean;
   label: string;
@@ -68,6 +73,14 @@ export interface DeviceStatus {
   closed_params?: Record<string, unknown> | null;
 }
 
+export interface Draft {
+  name: string;
+  revision: number;
+  graph_revision: number;
+  updated_at: number;
+  graph: unknown;
+}
+
 export interface Ended {
   type: "ended";
   run_id: string;
@@ -104,6 +117,23 @@ export interface ExampleSummary {
   node_count: number;
 }
 
+export interface FileEntry {
+  name: string;
+  path: string;
+  kind: string;
+  size: number | null;
+  modified_at: number;
+  media_type: string;
+  sha256?: string | null;
+}
+
+export interface FileList {
+  path: string;
+  entries: FileEntry[];
+  total: number;
+  free_bytes: number;
+}
+
 export interface ForeignUse {
   memory?: number;
   pid: number;
@@ -112,6 +142,7 @@ export interface ForeignUse {
 
 export interface GraphList {
   graphs: GraphSummary[];
+  drafts?: GraphSummary[];
 }
 
 export interface GraphProblem {
@@ -287,6 +318,21 @@ export interface PortDefinition {
   repeat?: string;
 }
 
+export interface PresetList {
+  presets: PresetSummary[];
+}
+
+export interface PresetSummary {
+  name: string;
+  description: string;
+  revision: number;
+  updated_at: number;
+  node_count: number;
+  inputs: string[];
+  outputs: string[];
+  params: string[];
+}
+
 export interface Problem {
   type?: string;
   title: string;
@@ -295,6 +341,7 @@ export interface Problem {
   code: string;
   params?: Record<string, unknown>;
   problems?: GraphProblem[] | null;
+  current?: unknown;
 }
 
 export interface ProvenanceList {
@@ -330,6 +377,10 @@ export interface Refusal {
   params: Record<string, unknown>;
   run_id?: string | null;
   problems?: GraphProblem[] | null;
+}
+
+export interface RenameGraph {
+  name: string;
 }
 
 export interface Run {
@@ -456,8 +507,22 @@ export interface SameCard {
   device: string;
 }
 
+export interface SaveDraft {
+  graph: unknown;
+  base_revision?: number | null;
+  graph_revision?: number;
+}
+
 export interface SaveGraph {
   graph: unknown;
+  base_revision?: number | null;
+}
+
+export interface SavePreset {
+  preset: Record<string, unknown>;
+  presets?: Record<string, unknown>;
+  subgraphs?: Record<string, unknown>;
+  description?: string;
   base_revision?: number | null;
 }
 
@@ -524,6 +589,20 @@ export interface StoredMetric {
   ts?: number;
 }
 
+export interface StoredPreset {
+  name: string;
+  description: string;
+  revision: number;
+  updated_at: number;
+  node_count: number;
+  inputs: string[];
+  outputs: string[];
+  params: string[];
+  preset: unknown;
+  presets: unknown;
+  subgraphs: unknown;
+}
+
 export interface SubmitRun {
   graph: unknown;
   options?: RunOptions;
@@ -583,6 +662,11 @@ export interface UncleanSlot {
   pid: number;
   process?: string;
   pids?: number[];
+}
+
+export interface UploadProgress {
+  received: number;
+  file: FileEntry | null;
 }
 
 export interface ValidateGraph {

@@ -174,13 +174,20 @@ export class ExecutionSocket {
   }
 
   /**
-   * Run a graph in the interactive lane. `sinkFor` is asked for the run's sink before the run's first event arrives.
+   * Run a graph in the interactive lane. `secrets` are the values that it refers to, by name. `sinkFor` is asked for the run's sink before the run's first event arrives.
    * Rejects with a SocketRefusal; `connection_lost` means that nobody knows whether the run was accepted.
    */
-  run(graph: unknown, options: RunOptions, name: string, sinkFor: SinkFor): Promise<Accepted> {
+  run(
+    graph: unknown,
+    options: RunOptions,
+    name: string,
+    sinkFor: SinkFor,
+    secrets: Readonly<Record<string, string>> = {},
+  ): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       const id = `q${this.#nextId++}`;
-      const message = { type: "run", id, graph, options, name };
+      const message: Record<string, unknown> = { type: "run", id, graph, options, name };
+      if (Object.keys(secrets).length > 0) message.secrets = secrets;
       const pending: PendingRun = { message, sinkFor, resolve, reject, sent: false };
       this.#pendingRuns.set(id, pending);
       if (this.#state === "open") this.#sendRun(pending);

@@ -108,7 +108,7 @@ function LanguageButton() {
         },
       ]}
     >
-      <Button className="rail-item rail-small" aria-label={t("language")}>
+      <Button className="rail-item rail-small" aria-label={`${t("languageShort")}, ${t("language")}`}>
         <span>{t("languageShort")}</span>
       </Button>
     </Menu>

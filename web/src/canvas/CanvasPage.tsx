@@ -1,31 +1,43 @@
 import { ReactFlowProvider } from "@xyflow/react";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Redirect } from "wouter";
 import { ApiProblem, useGraphs, useNodes } from "../api";
+import { ConflictNotice } from "../drafts/ConflictNotice";
+import { ImportDrop } from "../drafts/ImportDrop";
+import { useKeeping } from "../drafts/use-kept";
 import { useReason } from "../i18n/reasons";
+import { GraphNotices } from "../notices/GraphNotices";
 import { Button } from "../ui/Button";
+import { Announcer } from "./Announcer";
 import "./canvas.css";
+import { CommandsProvider, useMadeCommands } from "./commands/use-commands";
+import { useKeyboard } from "./commands/use-keyboard";
 import { Dock } from "./dock/Dock";
 import { catalogOf } from "./model/catalog";
 import { NotAGraph } from "./model/document";
 import { Notice } from "./Notice";
+import { OtherRun } from "./OtherRun";
 import { NodePanel } from "./panel/NodePanel";
 import { Stage } from "./Stage";
 import { Strip } from "./Strip";
 import { type Editor, EditorContext } from "./store/editor";
 import type { GraphStore } from "./store/graph-store";
 import { openGraph } from "./store/open-graphs";
-import { RunProvider, useFollowedRun } from "./store/run-view";
+import { RunProvider } from "./store/run-view";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { TopBar } from "./TopBar";
-import { useShortcuts } from "./use-shortcuts";
 
 // What opens only when someone asks for it comes when it is asked for.
 const KeysDialog = lazy(() => import("./KeysDialog"));
 const Library = lazy(() => import("./Library"));
 const QueueDialog = lazy(() => import("./QueueDialog"));
+const ExposeDialog = lazy(() => import("./ExposeDialog"));
+const Palette = lazy(() => import("./Palette"));
+const DifferenceDialog = lazy(() => import("../drafts/DifferenceDialog"));
+const NameDialog = lazy(() => import("../drafts/NameDialog"));
+const WireList = lazy(() => import("./WireList"));
 
 export default function CanvasPage({ name }: { name?: string }) {
   return name === undefined ? <LastGraph /> : <OpenGraph key={name} name={name} />;
@@ -86,10 +98,7 @@ function OpenGraph({ name }: { name: string }) {
 }
 
 function Workspace({ name }: { editor: Editor; name: string }) {
-  const run = useFollowedRun();
   const libraryOpen = useView((state) => state.libraryOpen);
-  const queueOpen = useStageUi((state) => state.queueOpen);
-  const keysOpen = useStageUi((state) => state.keysOpen);
   useEffect(() => {
     const before = document.title;
     document.title = `${name} · Codefy`;
@@ -98,8 +107,7 @@ function Workspace({ name }: { editor: Editor; name: string }) {
     };
   }, [name]);
   return (
-    <RunProvider value={run}>
-      <Shortcuts />
+    <Commanded>
       <TopBar name={name} />
       <div className="work">
         {libraryOpen && (
@@ -108,24 +116,56 @@ function Workspace({ name }: { editor: Editor; name: string }) {
           </Suspense>
         )}
         <div className="work-middle">
+          <ConflictNotice />
+          <GraphNotices />
           <Notice />
+          <OtherRun />
           <Stage name={name} />
           <Dock />
           <Strip />
         </div>
         <NodePanel />
       </div>
-      <Suspense>
-        {queueOpen && <QueueDialog />}
-        {keysOpen && <KeysDialog />}
-      </Suspense>
+      <Overlays />
+      <ImportDrop />
+      <Announcer />
+    </Commanded>
+  );
+}
+
+/** The run in front, and the commands that need to know of it. */
+function Commanded({ children }: { children: ReactNode }) {
+  return (
+    <RunProvider>
+      <WithCommands>{children}</WithCommands>
     </RunProvider>
   );
 }
 
-function Shortcuts() {
-  useShortcuts();
-  return null;
+function WithCommands({ children }: { children: ReactNode }) {
+  return <CommandsProvider value={useMadeCommands()}>{children}</CommandsProvider>;
+}
+
+/** What opens over the page, and the keys that open it. */
+function Overlays() {
+  useKeyboard();
+  const queueOpen = useStageUi((state) => state.queueOpen);
+  const keysOpen = useStageUi((state) => state.keysOpen);
+  const paletteOpen = useStageUi((state) => state.paletteOpen);
+  const wiring = useStageUi((state) => state.wiring);
+  const exposing = useStageUi((state) => state.exposing);
+  const { comparing, naming } = useKeeping((state) => state);
+  return (
+    <Suspense>
+      {queueOpen && <QueueDialog />}
+      {keysOpen && <KeysDialog />}
+      {paletteOpen && <Palette />}
+      {wiring !== null && <WireList key={wiring} node={wiring} />}
+      {exposing !== null && <ExposeDialog {...exposing} />}
+      {comparing && <DifferenceDialog />}
+      {naming && <NameDialog />}
+    </Suspense>
+  );
 }
 
 function Waiting() {

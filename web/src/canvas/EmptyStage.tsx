@@ -1,6 +1,7 @@
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 import { useExamples } from "../api";
+import { inOrder } from "../gallery/examples";
 import { Button, buttonClass } from "../ui/Button";
 import { useStageUi } from "./store/stage-ui";
 
@@ -8,7 +9,7 @@ import { useStageUi } from "./store/stage-ui";
 export function EmptyStage() {
   const { t } = useTranslation("canvas");
   const { data } = useExamples();
-  const first = data?.examples[0];
+  const first = inOrder(data?.examples ?? [])[0];
   const title = first && t(`example.${first.name}.title`, { ns: "home", defaultValue: first.title });
   return (
     <div className="stage-empty">

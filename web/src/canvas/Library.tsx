@@ -1,16 +1,18 @@
 import { useReactFlow } from "@xyflow/react";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { NodeDefinition } from "../api/types";
 import { IconButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { categoryIcon } from "./icons";
 import { findNode } from "./model/document";
+import { type Entry, entriesOf } from "./model/entries";
 import { byCategory, search } from "./model/search";
 import { NODE_DRAG, place } from "./placing";
 import { useEditor, useGraph } from "./store/editor";
-import { currentLevel } from "./store/graph-store";
+import { currentLevel, documentOf, insideModule, scopeOf } from "./store/graph-store";
+import { useKeptPresets } from "./store/kept-presets";
 import { useView } from "./store/view";
+import { focusNode } from "./use-node-keys";
 import { useWords } from "./words";
 
 /** All node types by category. Enter or a click puts one beside the selection; dragging puts it where it is dropped. */
@@ -19,16 +21,20 @@ export default function Library() {
   const { store, catalog } = useEditor();
   const words = useWords();
   const flow = useReactFlow();
-  const inside = useGraph((state) => state.trail.length > 0);
+  const inside = useGraph(insideModule);
+  const doc = useGraph(documentOf);
+  const scope = useGraph(scopeOf);
+  const kept = useKeptPresets();
   const [filter, setFilter] = useState("");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const input = useRef<HTMLInputElement>(null);
   const groups = useMemo(
-    () => byCategory(search([...catalog.values()], filter, null, inside).fitting),
-    [catalog, filter, inside],
+    () =>
+      byCategory(search(entriesOf(doc, scope, catalog, kept), filter, null, inside, words.summary).fitting),
+    [doc, scope, catalog, kept, filter, inside, words],
   );
   useEffect(() => input.current?.focus(), []);
-  const add = (definition: NodeDefinition) => {
+  const add = (entry: Entry) => {
     const state = store.getState();
     const level = currentLevel(state);
     const beside = state.selection.at(-1);
@@ -41,7 +47,7 @@ export default function Library() {
             y: (stage?.top ?? 0) + (stage?.height ?? 0) / 2 - 40,
           })
         : { x: node.position.x + 260, y: node.position.y };
-    place(store, definition, at, null, null);
+    focusNode(place(store, entry, at, null, null));
   };
   const toggle = (category: string) =>
     setClosed((before) => {
@@ -99,19 +105,19 @@ export default function Library() {
                 <span className="ink-3 text-12">{found.length}</span>
               </button>
               {open &&
-                found.map(({ definition }) => (
+                found.map(({ entry, definition }) => (
                   <button
-                    key={definition.type}
+                    key={entry.id}
                     type="button"
                     data-stop
                     className="library-node"
                     title={words.summary(definition)}
                     draggable
                     onDragStart={(event) => {
-                      event.dataTransfer.setData(NODE_DRAG, definition.type);
+                      event.dataTransfer.setData(NODE_DRAG, entry.id);
                       event.dataTransfer.effectAllowed = "copy";
                     }}
-                    onClick={() => add(definition)}
+                    onClick={() => add(entry)}
                   >
                     <span className="grow clip">{definition.title}</span>
                     <span className="kbd">↵</span>

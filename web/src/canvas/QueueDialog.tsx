@@ -7,9 +7,11 @@ import { Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
 import { NumberField } from "../ui/NumberField";
 import { Select } from "../ui/Select";
+import { secretsOf } from "./model/secrets";
 import { useEditor } from "./store/editor";
 import { documentOf } from "./store/graph-store";
 import { rememberRun } from "./store/runs";
+import { secretsFor } from "./store/secrets";
 import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 import { useWords } from "./words";
@@ -30,10 +32,14 @@ export default function QueueDialog() {
   const devices = worker?.devices.map((entry) => entry.device.name) ?? ["cpu"];
   const chosenDevice = device !== null && devices.includes(device) ? device : (devices[0] ?? "cpu");
 
-  const queue = useFleetMutation(() =>
-    api.submitRun({
-      graph: documentOf(store.getState()),
+  const queue = useFleetMutation(async () => {
+    const graph = documentOf(store.getState());
+    const secrets = await secretsFor(secretsOf(graph));
+    if (secrets === null) return null;
+    return api.submitRun({
+      graph,
       name: store.getState().name,
+      ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
       options: {
         lane: "queued",
         device: chosenDevice,
@@ -42,11 +48,12 @@ export default function QueueDialog() {
           ? {}
           : { target: { worker: worker.worker_id } }),
       },
-    }),
-  );
+    });
+  });
   const submit = () =>
     queue.mutate(undefined, {
       onSuccess: (run) => {
+        if (run === null) return;
         const { name } = store.getState();
         rememberRun(name, run.run_id);
         store.getState().set({ runId: run.run_id });

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { Button as AriaButton } from "react-aria-components/Button";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
@@ -8,8 +8,13 @@ import { Button, IconButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { Menu } from "../ui/Menu";
 import { useRunCommands } from "./run-commands";
+import { useGraph } from "./store/editor";
 import { useRunView } from "./store/run-view";
+import { useSecrets } from "./store/secrets";
 import { useStageUi } from "./store/stage-ui";
+
+// Few graphs have secrets.
+const SecretsDialog = lazy(() => import("./SecretsDialog"));
 
 const WHY = "run-here-why";
 
@@ -21,6 +26,9 @@ export function RunControl() {
   const { start, stop, starting } = useRunCommands();
   const disconnected = useDisconnected();
   const why = disconnected ? t("notConnected") : undefined;
+  const chosen = useGraph((state) => (state.selection.length === 1 ? (state.selection[0] ?? null) : null));
+  const inside = useGraph((state) => state.trail.length > 0);
+  const asking = useSecrets((state) => state.question !== null);
   const queue = () => useStageUi.setState({ queueOpen: true });
   return (
     <>
@@ -39,7 +47,7 @@ export function RunControl() {
             icon="play"
             iconFilled
             keys="Ctrl ↵"
-            onPress={start}
+            onPress={() => start()}
             isDisabled={starting || disconnected}
             aria-describedby={disconnected ? WHY : undefined}
           >
@@ -59,7 +67,19 @@ export function RunControl() {
               keys: "Ctrl ↵",
               disabled: disconnected,
               note: why,
-              onAction: start,
+              onAction: () => start(),
+            },
+            {
+              id: "to-here",
+              label: t("panel:runToHere"),
+              icon: "target",
+              disabled: disconnected || chosen === null || inside || run?.active === true,
+              note:
+                why ??
+                (chosen === null ? t("panel:chooseNode") : inside ? t("panel:runToHereInside") : undefined),
+              onAction: () => {
+                if (chosen !== null) start(chosen);
+              },
             },
             { id: "queue", label: t("queueOn"), icon: "runs", keys: "Ctrl Shift ↵", onAction: queue },
             {
@@ -77,6 +97,11 @@ export function RunControl() {
           <IconButton kind="primary" icon="down" label={t("moreWays")} />
         </Menu>
       </span>
+      {asking && (
+        <Suspense>
+          <SecretsDialog />
+        </Suspense>
+      )}
       {disconnected && (
         <span id={WHY} className="visually-hidden">
           {why}

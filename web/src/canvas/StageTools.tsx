@@ -1,42 +1,23 @@
-import { useStore as useFlow, useReactFlow } from "@xyflow/react";
+import { useStore as useFlow } from "@xyflow/react";
 import { Button as AriaButton } from "react-aria-components/Button";
 import { Toolbar } from "react-aria-components/Toolbar";
 import { useTranslation } from "react-i18next";
 import { Button, IconButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
-import { FIT } from "./fit";
-import { findNode, nodeTitle } from "./model/document";
-import { tidy } from "./model/tidy";
-import { useEditor, useGraph } from "./store/editor";
-import { currentLevel, documentOf, scopeOf } from "./store/graph-store";
-import { useStageUi } from "./store/stage-ui";
+import { isGroupOpen } from "./commands/acts";
+import { type CommandName, commandOf } from "./commands/list";
+import { useCommands } from "./commands/use-commands";
+import { findNode, levelOf, nodeTitle } from "./model/document";
+import { useEditor, useGraph, useTypes } from "./store/editor";
+import { documentOf } from "./store/graph-store";
 import { useView } from "./store/view";
-import { reducedMotion } from "./use-keep-in-sight";
 
 export function StageTools() {
   const { t } = useTranslation("canvas");
-  const { store } = useEditor();
-  const flow = useReactFlow();
+  const { act } = useCommands();
   const zoom = useFlow((state) => state.transform[2]);
   const libraryOpen = useView((state) => state.libraryOpen);
-  const duration = reducedMotion() ? 0 : 160;
-  const move = (act: () => Promise<boolean>) => {
-    useStageUi.setState({ fitted: false });
-    void act();
-  };
-  const tidyUp = () => {
-    const state = store.getState();
-    const sizes = new Map(
-      flow
-        .getNodes()
-        .map((node) => [
-          node.id,
-          { width: node.measured?.width ?? 200, height: node.measured?.height ?? 100 },
-        ]),
-    );
-    state.perform({ do: "move", scope: scopeOf(state), positions: tidy(currentLevel(state), sizes) });
-    requestAnimationFrame(() => void flow.fitView({ ...FIT, duration }));
-  };
+  const mapOpen = useView((state) => state.mapOpen);
   return (
     <>
       <Toolbar className="float stage-tools" aria-label={t("canvasTools")}>
@@ -46,67 +27,72 @@ export function StageTools() {
           keys="L"
           className={libraryOpen ? "on" : ""}
           aria-pressed={libraryOpen}
-          onPress={() => useView.getState().set({ libraryOpen: !libraryOpen })}
+          onPress={() => act("library")}
         />
-        <Button
-          kind="ghost"
-          icon="plus"
-          keys="/"
-          onPress={() => useStageUi.getState().openSearch({ at: null, wire: null })}
-        >
+        <Button kind="ghost" icon="plus" keys="/" onPress={() => act("add")}>
           {t("addNode")}
         </Button>
         <span className="float-line" />
-        <IconButton icon="layout" label={t("tidy")} onPress={tidyUp} />
+        <Tool name="note" />
+        <Tool name="frame" />
+        <Tool name="tidy" />
       </Toolbar>
       <Breadcrumb />
       <Toolbar className="float stage-zoom" aria-label={t("view")}>
-        <IconButton
-          icon="minus"
-          label={t("zoomOut")}
-          onPress={() => move(() => flow.zoomOut({ duration }))}
-        />
+        <Tool name="zoomOut" />
         <AriaButton
           className="btn btn-ghost mono stage-percent"
-          aria-label={t("zoomReset")}
-          onPress={() => move(() => flow.zoomTo(1, { duration }))}
+          aria-label={`${Math.round(zoom * 100)} %, ${t("zoomReset")}`}
+          onPress={() => act("zoomReset")}
         >
           {Math.round(zoom * 100)} %
         </AriaButton>
-        <IconButton icon="plus" label={t("zoomIn")} onPress={() => move(() => flow.zoomIn({ duration }))} />
+        <Tool name="zoomIn" />
         <span className="float-line" />
+        <Tool name="fit" />
         <IconButton
-          icon="fit"
-          label={t("fit")}
-          keys="1"
-          onPress={() => {
-            useStageUi.setState({ fitted: true });
-            void flow.fitView({ ...FIT, duration });
-          }}
+          icon="map"
+          label={t("editor:command.map")}
+          keys="M"
+          className={mapOpen ? "on" : ""}
+          aria-pressed={mapOpen}
+          onPress={() => act("map")}
         />
-        <IconButton
-          icon="help"
-          label={t("keys.all")}
-          keys="?"
-          onPress={() => useStageUi.setState({ keysOpen: true })}
-        />
+        <Tool name="keys" />
       </Toolbar>
     </>
+  );
+}
+
+function Tool({ name }: { name: CommandName }) {
+  const { t } = useTranslation("editor");
+  const { act } = useCommands();
+  const { icon, keys } = commandOf(name);
+  if (icon === undefined) return null;
+  return (
+    <IconButton
+      icon={icon}
+      label={t(`command.${name}`)}
+      {...(keys[0] === undefined ? {} : { keys: keys[0].shown })}
+      onPress={() => act(name)}
+    />
   );
 }
 
 /** Where you are when a module is open. */
 function Breadcrumb() {
   const { t } = useTranslation("canvas");
-  const { store, catalog } = useEditor();
+  const { store } = useEditor();
+  const { act } = useCommands();
+  const types = useTypes();
+  const groupOpen = useGraph(isGroupOpen);
   const trail = useGraph((state) => state.trail);
   const doc = useGraph(documentOf);
   const name = useGraph((state) => state.name);
   if (trail.length === 0) return null;
   const titles = trail.map((module, depth) => {
-    const above = depth === 0 ? doc : doc.subgraphs?.[trail[depth - 1]?.subgraph ?? ""];
-    const node = above && findNode(above, module.node);
-    return node ? nodeTitle(node, catalog.get(node.type)?.title) : module.node;
+    const node = findNode(levelOf(doc, trail[depth - 1]?.subgraph ?? null), module.node);
+    return node ? nodeTitle(node, types.of(node)?.title) : module.node;
   });
   return (
     <nav className="stage-trail" aria-label={t("whereYouAre")}>
@@ -127,6 +113,11 @@ function Breadcrumb() {
           )}
         </span>
       ))}
+      {groupOpen && (
+        <Button size="s" onPress={() => act("expose")}>
+          {t("editor:command.expose")}
+        </Button>
+      )}
     </nav>
   );
 }

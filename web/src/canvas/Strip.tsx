@@ -1,13 +1,13 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { api, useAwaySince, useConnectionState, useLive, useWorkers } from "../api";
+import { useAwaySince, useConnectionState, useLive, useWorkers } from "../api";
+import { SavedItem } from "../drafts/SavedItem";
 import { useFormat } from "../i18n/format";
-import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { countText } from "./format";
-import { readDocument } from "./model/document";
-import { useEditor, useGraph } from "./store/editor";
-import { currentLevel, type GraphStore } from "./store/graph-store";
+import { totalParameters } from "./model/shapes";
+import { useGraph } from "./store/editor";
+import { currentLevel } from "./store/graph-store";
 import { useRunView } from "./store/run-view";
 import { useView } from "./store/view";
 
@@ -19,7 +19,8 @@ export function Strip() {
   const checked = useGraph((state) => state.checked);
   const run = useRunView();
   const nodes = useLive(run?.runId ?? null, (live) => live?.nodes);
-  const parameters = useMemo(
+  const known = useGraph((state) => totalParameters(state.shapes));
+  const built = useMemo(
     () =>
       Object.values(nodes ?? {}).reduce(
         (sum, node) =>
@@ -28,6 +29,7 @@ export function Strip() {
       ),
     [nodes],
   );
+  const parameters = known > 0 ? known : built;
   const size = [
     t("nodeCount", { count: level.nodes.length }),
     t("wireCount", { count: level.edges.length }),
@@ -35,7 +37,7 @@ export function Strip() {
   ].filter(Boolean);
   return (
     <footer className="strip">
-      <Saved />
+      <SavedItem />
       <span>{size.join(" · ")}</span>
       <button
         type="button"
@@ -55,50 +57,6 @@ export function Strip() {
       <Connection />
       <Machines />
     </footer>
-  );
-}
-
-function Saved() {
-  const { t } = useTranslation("canvas");
-  const { store } = useEditor();
-  const save = useGraph((state) => state.save);
-  const revision = useGraph((state) => state.revision);
-  const problem = useGraph((state) => state.saveProblem);
-  if (save === "failed" || save === "conflict") {
-    return (
-      <span className="strip-item" role="alert" title={problem ?? undefined}>
-        <span className="bad">
-          <Icon name="failed" size={14} />
-        </span>
-        {t(save === "failed" ? "saveFailed" : "saveConflict")}
-        {save === "conflict" && (
-          <>
-            <Button size="s" kind="ghost" onPress={() => void openTheirs(store)}>
-              {t("openTheirs")}
-            </Button>
-            <Button size="s" kind="ghost" onPress={() => void keepMine(store)}>
-              {t("keepMine")}
-            </Button>
-          </>
-        )}
-      </span>
-    );
-  }
-  if (save === "waiting" || save === "saving") {
-    return (
-      <span className="strip-item">
-        <Icon name="stale" size={14} />
-        {t("saving")}
-      </span>
-    );
-  }
-  return (
-    <span className="strip-item">
-      <span className="ok">
-        <Icon name="check" size={14} />
-      </span>
-      {save === "untouched" || revision === null ? t("unchanged") : t("savedRevision", { revision })}
-    </span>
   );
 }
 
@@ -153,17 +111,4 @@ function Machines() {
       ))}
     </>
   );
-}
-
-/** Put the draft over the revision that is on the server now. */
-async function keepMine(store: GraphStore): Promise<void> {
-  const theirs = await api.graph(store.getState().name);
-  store.getState().takeOver(theirs.revision);
-}
-
-/** Take what is on the server; the draft can be had back with Undo. */
-async function openTheirs(store: GraphStore): Promise<void> {
-  const theirs = await api.graph(store.getState().name);
-  store.getState().replace(readDocument(theirs.graph));
-  store.getState().takeOver(theirs.revision);
 }

@@ -6,10 +6,11 @@ import { countText, shapeText } from "./format";
 import { outputOf } from "./model/catalog";
 import { findNode, subgraphOf } from "./model/document";
 import type { FlowEdge } from "./model/flow";
+import { factOf, knownShapeText } from "./model/shapes";
 import { typeColour } from "./PortShape";
-import { useEditor, useGraph } from "./store/editor";
-import { currentLevel } from "./store/graph-store";
-import { innerOf, parametersOf, useRunView } from "./store/run-view";
+import { useDefinition, useGraph } from "./store/editor";
+import { currentLevel, nodePath } from "./store/graph-store";
+import { innerOf, parametersOf, useRun, useRunId } from "./store/run-view";
 import { wirePath } from "./wire-path";
 
 /** Wires shorter than this show their shape above them instead of on them. */
@@ -17,30 +18,42 @@ const LONG = 100;
 
 export const Wire = memo(function Wire(props: EdgeProps<FlowEdge>) {
   const { source, sourceHandleId, sourceX, sourceY, targetX, targetY, selected } = props;
-  const { catalog } = useEditor();
   const node = useGraph((state) => findNode(currentLevel(state), source));
   const trail = useGraph((state) => state.trail);
-  const run = useRunView();
-  const type = outputOf(node && catalog.get(node.type), sourceHandleId ?? "")?.type;
+  const runId = useRunId();
+  const changed = useRun((run) => run?.changed.has(source) === true);
+  const active = useRun((run) => run?.active === true);
+  const type = outputOf(useDefinition(node), sourceHandleId ?? "")?.type;
   const subgraph = node === undefined ? null : subgraphOf(node);
   const inside = trail.length > 0;
-  const label = useLive(run?.runId ?? null, (live) => {
+  const known = useGraph((state) => {
+    const path = nodePath(state, source);
+    const parameters = type === "model" ? state.shapes.parameters.get(path) : undefined;
+    if (parameters !== undefined) return countText(parameters);
+    const fact = factOf(state.shapes, path, sourceHandleId ?? "");
+    return fact === undefined ? "" : knownShapeText(fact.shape);
+  });
+  const at = useGraph((state) => nodePath(state, source));
+  const told = useLive(runId, (live) => {
+    const given = live?.nodes[at]?.outputs[sourceHandleId ?? ""];
     if (inside) {
+      // The layers of a module are told by the node that built it, those of a group tell for themselves.
+      if (given !== undefined) return outputText(given);
       const path = [...trail.map((open) => open.subgraph), source].join("/");
       return shapeText(innerOf(live, trail[0]?.subgraph ?? null)[path]?.shape);
     }
-    if (run?.changed.has(source) === true) return "";
+    if (changed) return "";
     const parameters = parametersOf(live, subgraph);
-    return parameters > 0
-      ? countText(parameters)
-      : outputText(live?.nodes[source]?.outputs[sourceHandleId ?? ""]);
+    return parameters > 0 ? countText(parameters) : outputText(given);
   });
+  // What a run gave is more than what can be told beforehand.
+  const label = told === "" ? known : told;
   const reached = useLive(
-    run?.runId ?? null,
-    (live) => live === undefined || ["succeeded", "reused"].includes(live.nodes[source]?.status ?? ""),
+    runId,
+    (live) => live === undefined || ["succeeded", "reused"].includes(live.nodes[at]?.status ?? ""),
   );
   const [path, labelX, labelY] = wirePath(sourceX, sourceY, targetX, targetY);
-  const thin = !inside && run?.active === true && !reached;
+  const thin = !inside && active && !reached;
   const width = (type === "model" ? 3 : 2) / (thin ? 2 : 1);
   const colour = typeColour(type ?? "any");
   const room = targetX - sourceX - 20;

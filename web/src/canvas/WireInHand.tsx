@@ -1,19 +1,20 @@
 import { type ConnectionLineComponentProps, getBezierPath, useConnection } from "@xyflow/react";
-import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import { inputOf, outputOf } from "./model/catalog";
-import { type Refusal, refuses } from "./model/connect";
+import { refuses } from "./model/connect";
 import { findNode, type GraphEdge } from "./model/document";
 import { typeColour } from "./PortShape";
-import { useEditor, useGraph } from "./store/editor";
+import { useRefusalText } from "./refusal";
+import { useEditor, useGraph, useTypes } from "./store/editor";
 import { currentLevel } from "./store/graph-store";
 
 /** The wire that is being drawn: dashed in its type's colour, dotted red over a port that refuses it. */
 export function WireInHand(props: ConnectionLineComponentProps) {
-  const { catalog, store } = useEditor();
+  const { store } = useEditor();
+  const types = useTypes();
   const { fromX, fromY, toX, toY, fromPosition, toPosition, fromHandle, connectionStatus } = props;
   const node = findNode(currentLevel(store.getState()), fromHandle.nodeId);
-  const definition = node && catalog.get(node.type);
+  const definition = node && types.of(node);
   const port =
     fromHandle.type === "source"
       ? outputOf(definition, fromHandle.id ?? "")
@@ -43,7 +44,8 @@ export function WireInHand(props: ConnectionLineComponentProps) {
 /** Why the port under the pointer refuses the wire, in words beside the pointer. */
 export function RefusalTip() {
   const { t } = useTranslation("canvas");
-  const { catalog } = useEditor();
+  const word = useRefusalText();
+  const types = useTypes();
   const level = useGraph(currentLevel);
   const hand = useConnection((connection) =>
     connection.inProgress && connection.isValid === false && connection.toHandle !== null
@@ -66,16 +68,9 @@ export function RefusalTip() {
     target: target.nodeId,
     targetHandle: target.id ?? "",
   };
-  const refusal = refuses(level, catalog, edge);
+  const refusal = refuses(level, types, edge);
   if (refusal === null) return null;
-  return <Tip x={hand.x} y={hand.y} text={t(`refusal.${refusal.reason}`, worded(refusal, t))} />;
-}
-
-/** The types of a refusal in the page's language. */
-function worded({ params }: Refusal, t: TFunction<"canvas">): Record<string, string> {
-  const type = (name: string | undefined) =>
-    name === undefined ? "" : t(`type.${name}`, { defaultValue: name });
-  return { ...params, takes: type(params.takes), gives: type(params.gives) };
+  return <Tip x={hand.x} y={hand.y} text={word(refusal)} />;
 }
 
 function Tip({ x, y, text }: { x: number; y: number; text: string }) {

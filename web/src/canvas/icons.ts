@@ -13,6 +13,8 @@ const BY_TYPE: Record<string, IconName> = {
   ModuleOutput: "output",
   Evaluate: "gauge",
   Print: "print",
+  Subgraph: "layers",
+  Preset: "pin",
 };
 
 const BY_NAME: Record<string, IconName> = {
@@ -42,6 +44,7 @@ const BY_CATEGORY: Record<string, IconName> = {
   files: "file",
   flow: "graph",
   module: "layers",
+  presets: "pin",
   show: "eye",
 };
 

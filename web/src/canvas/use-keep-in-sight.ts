@@ -21,7 +21,16 @@ export function useKeepFitted(depth: number): void {
     const room = `${depth} ${width} ${height}`;
     if (!measured || width === 0 || room === last.current || !useStageUi.getState().fitted) return;
     last.current = room;
-    const frame = requestAnimationFrame(() => void flow.fitView(depth > 0 ? FIT_BELOW_TRAIL : FIT));
+    let frame = 0;
+    const fit = () => {
+      // The nodes of a level that was just opened are measured a moment later.
+      if (flow.getNodes().some((node) => node.measured?.width === undefined)) {
+        frame = requestAnimationFrame(fit);
+      } else {
+        void flow.fitView(depth > 0 ? FIT_BELOW_TRAIL : FIT);
+      }
+    };
+    frame = requestAnimationFrame(fit);
     return () => cancelAnimationFrame(frame);
   }, [flow, measured, width, height, depth]);
 }

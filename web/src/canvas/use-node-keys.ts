@@ -1,7 +1,8 @@
 import { type KeyboardEvent, useMemo } from "react";
-import { findNode, subgraphOf } from "./model/document";
+import { findNode, notesOf, type Point, scopeBehind } from "./model/document";
 import { useEditor } from "./store/editor";
 import { currentLevel, scopeOf } from "./store/graph-store";
+import { useStageUi } from "./store/stage-ui";
 import { useView } from "./store/view";
 
 const STEP = 20;
@@ -21,6 +22,8 @@ export function focusNode(id: string, frames = MOST_FRAMES): void {
   const element = [...document.querySelectorAll<HTMLElement>("[data-node]")].find(
     (candidate) => candidate.dataset.node === id,
   );
+  // Its name may be being typed already.
+  if (element?.contains(document.activeElement) === true && document.activeElement !== element) return;
   element?.focus({ preventScroll: true });
   if (frames > 0 && (element === undefined || document.activeElement !== element)) {
     requestAnimationFrame(() => focusNode(id, frames - 1));
@@ -35,14 +38,15 @@ export function useNodeKeys(id: string): { onKeyDown: (event: KeyboardEvent<HTML
       if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey) return;
       const state = store.getState();
       const level = currentLevel(state);
+      const items = [...level.nodes, ...notesOf(level)];
       const node = findNode(level, id);
-      if (node === undefined) return;
+      if (!items.some((item) => item.id === id)) return;
       const arrow = ARROWS[event.key];
       if (arrow !== undefined && event.altKey) {
         const by = event.shiftKey ? STEP * 5 : STEP;
         const ids = state.selection.includes(id) ? state.selection : [id];
         const positions = Object.fromEntries(
-          level.nodes
+          items
             .filter((other) => ids.includes(other.id))
             .map((other) => [
               other.id,
@@ -51,12 +55,14 @@ export function useNodeKeys(id: string): { onKeyDown: (event: KeyboardEvent<HTML
         );
         state.perform({ do: "move", scope: scopeOf(state), positions }, `move ${ids.join(" ")}`);
       } else if (arrow !== undefined) {
-        const next = neighbour(level, id, event.key);
+        const next = neighbour(level, items, id, event.key);
         if (next !== null) focusNode(next);
       } else if (event.key === "Enter") {
-        const subgraph = subgraphOf(node);
-        if (subgraph !== null) {
-          state.open({ node: id, subgraph });
+        const scope = node === undefined ? null : scopeBehind(node);
+        if (node === undefined) {
+          useStageUi.setState({ renaming: id });
+        } else if (scope !== null) {
+          state.open({ node: id, subgraph: scope });
         } else {
           state.select([id]);
           useView.getState().set({ panelOpen: true });
@@ -81,11 +87,16 @@ export function useNodeKeys(id: string): { onKeyDown: (event: KeyboardEvent<HTML
   }, [store, id]);
 }
 
+interface Item {
+  id: string;
+  position: Point;
+}
+
 type LevelNow = ReturnType<typeof currentLevel>;
 
 /** Right and left go along wires; up and down to the next node above or below. */
-function neighbour(level: LevelNow, id: string, key: string): string | null {
-  const node = findNode(level, id);
+function neighbour(level: LevelNow, items: readonly Item[], id: string, key: string): string | null {
+  const node = items.find((item) => item.id === id);
   if (node === undefined) return null;
   if (key === "ArrowRight" || key === "ArrowLeft") {
     const forward = key === "ArrowRight";
@@ -96,7 +107,7 @@ function neighbour(level: LevelNow, id: string, key: string): string | null {
   const across = along === "x" ? "y" : "x";
   const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
   let best: { id: string; cost: number } | null = null;
-  for (const other of level.nodes) {
+  for (const other of items) {
     const ahead = (other.position[along] - node.position[along]) * sign;
     if (ahead <= 0) continue;
     const cost = ahead + 2 * Math.abs(other.position[across] - node.position[across]);

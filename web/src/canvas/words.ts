@@ -1,10 +1,11 @@
 // The catalog's and the server's words in the language of the page. Both come in English; what we have no translation of
 // stays as it came.
-import { useMemo } from "react";
+import type { TFunction } from "i18next";
+import { useEffect, useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { create } from "zustand";
 import type { Choice, GraphProblem, NodeDefinition, ParamDefinition } from "../api/types";
 import { wordReason } from "../i18n/reasons";
-import { catalogWords } from "./catalog-words";
 
 export interface Told {
   code: string;
@@ -12,7 +13,25 @@ export interface Told {
   params?: Record<string, unknown>;
 }
 
+/** The catalog's words in Chinese: they are many, and loaded only for those who read them. */
+const useChineseCatalog = create<{ words: Readonly<Record<string, string>> }>()(() => ({ words: {} }));
+let asked = false;
+
+function loadChinese(): void {
+  if (asked) return;
+  asked = true;
+  import("./catalog-words").then(
+    ({ catalogWords }) => useChineseCatalog.setState({ words: catalogWords }),
+    () => {
+      // The server may be away: the next one who asks tries again.
+      asked = false;
+    },
+  );
+}
+
 export interface Words {
+  /** The canvas' own words. */
+  t: TFunction<"canvas">;
   title(definition: NodeDefinition): string;
   summary(definition: NodeDefinition): string;
   category(name: string): string;
@@ -29,10 +48,15 @@ export interface Words {
 export function useWords(): Words {
   const { t, i18n } = useTranslation("canvas");
   const chinese = i18n.language === "zh-Hant";
+  const catalog = useChineseCatalog((state) => state.words);
+  useEffect(() => {
+    if (chinese) loadChinese();
+  }, [chinese]);
   return useMemo(() => {
-    const word = (text: string) => (chinese ? (catalogWords[text] ?? text) : text);
+    const word = (text: string) => (chinese ? (catalog[text] ?? text) : text);
     const problem = (told: Told) => wordReason(i18n.language, told);
     return {
+      t,
       title: (definition) => definition.title,
       summary: (definition) => word(definition.summary),
       category: (name) => t(`category.${name}`, { defaultValue: name }),
@@ -44,7 +68,7 @@ export function useWords(): Words {
       short: (told) =>
         t(`reasonShort.${told.code}`, { ...textParams(told.params), defaultValue: problem(told) }),
     };
-  }, [t, chinese, i18n.language]);
+  }, [t, chinese, catalog, i18n.language]);
 }
 
 /** i18next writes objects badly; lists read as lists. */

@@ -1,19 +1,26 @@
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
-import { ApiProblem, type ExampleSummary, type RunSummary, useExamples, useGraphs, useRuns } from "../api";
+import { type RunSummary, useGraphs, useRuns } from "../api";
 import { metricText } from "../charts/format";
 import { Sparkline } from "../charts/Sparkline";
+import { ImportDrop } from "../drafts/ImportDrop";
+import { untitledName } from "../drafts/start";
+import { useImport } from "../drafts/use-import";
+import { Gallery } from "../gallery/Gallery";
 import { useFormat } from "../i18n/format";
 import { useReason } from "../i18n/reasons";
+import { GraphNotices } from "../notices/GraphNotices";
 import { headline, metricName, stateDetail, stateOf } from "../runs/run-words";
 import { useSparkline } from "../runs/use-sparkline";
-import { buttonClass } from "../ui/Button";
+import { Button, buttonClass } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { StateMark } from "../ui/StateMark";
-import { GraphSketch } from "./GraphSketch";
 import "./home.css";
 
 const RECENT = 8;
+/** How many graphs are shown before somebody asks for all. */
+const GRAPHS = 6;
 
 export default function HomePage() {
   const { t } = useTranslation("home");
@@ -23,10 +30,12 @@ export default function HomePage() {
         <h1>{t("title")}</h1>
         <span className="ink-3 home-lead clip">{t("lead")}</span>
       </div>
+      <GraphNotices />
+      <ImportDrop />
       <div className="home-body">
         <div className="home-column">
-          <Examples />
           <Graphs />
+          <Gallery />
         </div>
         <Recent />
       </div>
@@ -34,90 +43,77 @@ export default function HomePage() {
   );
 }
 
-function Examples() {
-  const { t } = useTranslation("home");
-  const word = useReason();
-  const { data, isPending, isError, error } = useExamples();
-  return (
-    <section aria-labelledby="home-examples">
-      <div className="home-section-head">
-        <h2 id="home-examples">{t("examples")}</h2>
-        <span className="text-12 ink-3">{t("examplesText")}</span>
-      </div>
-      {isPending && (
-        <p className="ink-3" role="status">
-          {t("common:loading")}
-        </p>
-      )}
-      {isError && (
-        <p className="note bad" role="alert">
-          <Icon name="warning" />
-          {error instanceof ApiProblem && error.status === 401 ? word(error) : t("examplesFailed")}
-        </p>
-      )}
-      <div className="home-cards">
-        {data?.examples.map((example, i) => (
-          <ExampleCard key={example.name} example={example} first={i === 0} />
-        ))}
-      </div>
-    </section>
-  );
-}
-
-/** The first one is where a new user starts: it has the page's primary button. */
-function ExampleCard({ example, first }: { example: ExampleSummary; first: boolean }) {
-  const { t } = useTranslation("home");
-  const title = t(`example.${example.name}.title`, { defaultValue: example.title });
-  return (
-    <article className="card home-card" aria-label={title}>
-      <GraphSketch name={example.name} />
-      <div className="home-card-body">
-        <h3>{title}</h3>
-        <p className="text-12 ink-2">
-          {t(`example.${example.name}.text`, { defaultValue: example.description })}
-        </p>
-        <div className="row">
-          <Link
-            className={buttonClass(first ? "primary" : "plain")}
-            href={`/graphs/${encodeURIComponent(example.name)}`}
-            aria-label={t("openNamed", { title })}
-          >
-            {t("open")}
-          </Link>
-          <span className="text-12 ink-3">
-            {example.name}, {t("nodes", { count: example.node_count })}
-          </span>
-        </div>
-      </div>
-    </article>
-  );
-}
-
+/** Saved graphs and drafts; with none of them there is nothing to show. */
 function Graphs() {
   const { t } = useTranslation("home");
   const format = useFormat();
+  const take = useImport();
+  const input = useRef<HTMLInputElement>(null);
   const { data } = useGraphs();
-  const graphs = [...(data?.graphs ?? [])].sort((a, b) => b.updated_at - a.updated_at).slice(0, 8);
-  if (graphs.length === 0) return null;
+  const [all, setAll] = useState(false);
+  const saved = data?.graphs ?? [];
+  const drafts = data?.drafts ?? [];
+  const undecided = new Set(drafts.map((draft) => draft.name));
+  const names = new Set(saved.map((graph) => graph.name));
+  const graphs = [...saved, ...drafts.filter((draft) => !names.has(draft.name))].sort(
+    (a, b) => b.updated_at - a.updated_at,
+  );
+  const shown = all ? graphs : graphs.slice(0, GRAPHS);
   return (
     <section aria-labelledby="home-graphs">
       <div className="home-section-head">
         <h2 id="home-graphs">{t("graphs")}</h2>
+        <span className="grow" />
+        <Link
+          className={buttonClass("plain", "s")}
+          href={`/graphs/${untitledName([...names, ...undecided])}`}
+        >
+          <Icon name="plus" />
+          {t("newGraph")}
+        </Link>
+        <Button size="s" icon="upload" onPress={() => input.current?.click()}>
+          {t("importFile")}
+        </Button>
+        <input
+          ref={input}
+          type="file"
+          accept=".json,application/json"
+          multiple
+          hidden
+          aria-label={t("importFile")}
+          onChange={(event) => {
+            const files = [...(event.target.files ?? [])];
+            event.target.value = "";
+            void take(files);
+          }}
+        />
       </div>
-      <ul className="card home-list">
-        {graphs.map((graph) => (
-          <li key={graph.name}>
-            <Link className="home-row" href={`/graphs/${encodeURIComponent(graph.name)}`}>
-              <Icon name="graph" className="ink-3" />
-              <span className="grow clip">{graph.name}</span>
-              <span className="text-12 ink-3">{t("nodes", { count: graph.node_count })}</span>
-              <span className="text-12 ink-3 home-when">
-                {t("saved", { time: format.time(graph.updated_at) })}
-              </span>
-            </Link>
-          </li>
-        ))}
-      </ul>
+      {graphs.length > 0 && (
+        <ul className="card home-list">
+          {shown.map((graph) => (
+            <li key={graph.name}>
+              <Link className="home-row" href={`/graphs/${encodeURIComponent(graph.name)}`}>
+                <Icon name="graph" className="ink-3" />
+                <span className="grow clip">{graph.name}</span>
+                {undecided.has(graph.name) && (
+                  <span className="text-12 warn">
+                    {t(names.has(graph.name) ? "twoVersions" : "notNamed")}
+                  </span>
+                )}
+                <span className="text-12 ink-3">{t("nodes", { count: graph.node_count })}</span>
+                <span className="text-12 ink-3 home-when">
+                  {t("saved", { time: format.time(graph.updated_at) })}
+                </span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      {shown.length < graphs.length && (
+        <Button size="s" className="home-more" onPress={() => setAll(true)}>
+          {t("showAll", { count: graphs.length })}
+        </Button>
+      )}
     </section>
   );
 }

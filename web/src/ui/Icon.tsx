@@ -32,8 +32,3 @@ export function Icon({ name, label, size = 16, filled = false, className = "" }:
 }
 
 export type { IconName };
-
-/** The icon called `name` when there is one (node definitions name theirs), else `fallback`. */
-export function iconOr(name: string, fallback: IconName): IconName {
-  return name in icons ? (name as IconName) : fallback;
-}

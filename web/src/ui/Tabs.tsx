@@ -42,7 +42,8 @@ export function Tabs<Id extends string>(props: Props<Id>) {
         </TabList>
         {props.aside}
       </div>
-      <TabPanel id={props.selected} className={props.panelClassName ?? ""}>
+      {/* A panel of its own for each tab: one that only changes its name keeps the old id in the page. */}
+      <TabPanel key={props.selected} id={props.selected} className={props.panelClassName ?? ""}>
         {props.children}
       </TabPanel>
     </AriaTabs>

@@ -3,6 +3,12 @@ import type { ReactNode } from "react";
 /** The drawings of all icons on a 16 px grid, stroked unless `filled`. */
 export const icons = {
   activation: <path d="M2 12h5.5L14 3" />,
+  alignBottom: <path d="M2 13.5h12M4 3h3v8H4zM9 6h3v5H9z" />,
+  alignCenter: <path d="M8 1.5v2M8 12.5v2M3 3.5h10v3H3zM5 9.5h6v3H5zM8 6.5v3" />,
+  alignLeft: <path d="M2.5 2v12M5 4h8v3H5zM5 9h5v3H5z" />,
+  alignMiddle: <path d="M1.5 8h2M12.5 8h2M3.5 3h3v10h-3zM9.5 5h3v6h-3zM6.5 8h3" />,
+  alignRight: <path d="M13.5 2v12M3 4h8v3H3zM6 9h5v3H6z" />,
+  alignTop: <path d="M2 2.5h12M4 5h3v8H4zM9 5h3v5H9z" />,
   bell: <path d="M4 11V7a4 4 0 0 1 8 0v4l1 1.5H3zM6.8 14.5h2.4" />,
   cancelled: (
     <>
@@ -71,6 +77,7 @@ export const icons = {
   file: <path d="M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3" />,
   fit: <path d="M2.5 5.5v-3h3M10.5 2.5h3v3M13.5 10.5v3h-3M5.5 13.5h-3v-3" />,
   flatten: <path d="M2 4.5h12M2 8h12M2 11.5h12" />,
+  folder: <path d="M2 12.5v-9h4.2l1.6 2H14v7z" />,
   frame: <path d="M4.5 2v12M11.5 2v12M2 4.5h12M2 11.5h12" />,
   gauge: <path d="M2.5 12a6 6 0 1 1 11 0M8 9.5l2.5-3.5" />,
   graph: (
@@ -161,6 +168,7 @@ export const icons = {
       <path d="m7.3 11.3.3.3 6.9-7.6" />
     </>
   ),
+  left: <path d="m10 4-4 4 4 4" />,
   right: <path d="m6 4 4 4-4 4" />,
   running: <path d="M8 2.5A5.5 5.5 0 1 1 2.5 8" strokeWidth="2" />,
   runs: (
@@ -185,6 +193,8 @@ export const icons = {
   ),
   split: <path d="M2.5 8h4M6.5 8l3-4h4M6.5 8l3 4h4" />,
   stale: <circle cx="8" cy="8" r="5.5" strokeDasharray="2.6 1.7" />,
+  spreadAcross: <path d="M2 2v12M14 2v12M5.5 5h5v6h-5z" />,
+  spreadDown: <path d="M2 2h12M2 14h12M5 5.5h6v5H5z" />,
   stop: <rect x="4" y="4" width="8" height="8" rx="1" />,
   succeeded: (
     <>
@@ -215,6 +225,7 @@ export const icons = {
   trash: <path d="M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.7 9h6.6l.7-9" />,
   undo: <path d="M3 6h6.5a3.5 3.5 0 0 1 0 7H6M3 6l3-3M3 6l3 3" />,
   up: <path d="m4 10 4-4 4 4" />,
+  upload: <path d="M8 10.5V3M4.800 6 8 2.800 11.200 6M2.500 10v3.500h11V10" />,
   warning: <path d="M8 2.5 14.5 13.5h-13zM8 6.8v3M8 11.7v.1" />,
   workers: (
     <>

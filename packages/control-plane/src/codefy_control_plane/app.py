@@ -11,15 +11,19 @@ from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp
 
 from codefy_control_plane.access import Access, HostPolicy
-from codefy_control_plane.api import about, graphs, nodes, outputs, run_files, runs
+from codefy_control_plane.api import about, files, graphs, nodes, outputs, presets, run_files, runs
 from codefy_control_plane.api import workers as workers_api
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.execution_socket import ExecutionSocket
 from codefy_control_plane.api.middleware import WORKER_SOCKET_PATH, AnswerHeaders, BodyLimit, Errors, Guards
 from codefy_control_plane.api.routing import ApiRoute, compile_routes
 from codefy_control_plane.api.site import WEB_DIST, Site
+from codefy_control_plane.drafts import DraftStore
 from codefy_control_plane.examples import ExampleStore
+from codefy_control_plane.files.store import FileStore
+from codefy_control_plane.files.uploads import Uploads
 from codefy_control_plane.graphs import GraphStore
+from codefy_control_plane.presets import PresetStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import Database
@@ -42,8 +46,27 @@ API_ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/api/graphs/{name}", graphs.show_graph, errors=(404,)),
     ApiRoute("PUT", "/api/graphs/{name}", graphs.save_graph, errors=(409,)),
     ApiRoute("DELETE", "/api/graphs/{name}", graphs.delete_graph, errors=(404,)),
+    ApiRoute("POST", "/api/graphs/{name}/rename", graphs.rename_graph, errors=(404, 409)),
+    ApiRoute("GET", "/api/graphs/{name}/draft", graphs.show_draft, errors=(404,)),
+    ApiRoute("PUT", "/api/graphs/{name}/draft", graphs.save_draft, errors=(409, 413, 507)),
+    ApiRoute("DELETE", "/api/graphs/{name}/draft", graphs.delete_draft, errors=(404, 409)),
+    ApiRoute("GET", "/api/presets", presets.list_presets),
+    ApiRoute("GET", "/api/presets/{name}", presets.show_preset, errors=(404,)),
+    ApiRoute("PUT", "/api/presets/{name}", presets.save_preset, errors=(409,)),
+    ApiRoute("DELETE", "/api/presets/{name}", presets.delete_preset, errors=(404,)),
     ApiRoute("GET", "/api/examples", graphs.list_examples),
     ApiRoute("GET", "/api/examples/{name}", graphs.show_example, errors=(404,)),
+    ApiRoute("GET", "/api/files", files.list_files),
+    ApiRoute(
+        "GET",
+        "/api/files/{path:path}",
+        files.read_file,
+        errors=(404,),
+        produces="application/octet-stream",
+    ),
+    ApiRoute("PUT", "/api/files/{path:path}", files.upload_file, errors=(409, 413, 507)),
+    ApiRoute("POST", "/api/files/{path:path}", files.change_file, errors=(404, 409)),
+    ApiRoute("DELETE", "/api/files/{path:path}", files.delete_file, errors=(404, 409)),
     ApiRoute("POST", "/api/runs", runs.submit_run, status=201, errors=(409, 503, 507)),
     ApiRoute("GET", "/api/runs", runs.list_runs),
     ApiRoute("GET", "/api/runs/{run_id}", runs.show_run, errors=(404,)),
@@ -119,7 +142,13 @@ async def running_services(settings: Settings, registry: Registry | None = None)
                 workers=workers,
                 registry=registry,
                 graphs=GraphStore(settings.graphs_dir),
+                drafts=DraftStore(
+                    settings.drafts_dir, max_bytes=settings.max_draft_bytes, max_drafts=settings.max_drafts
+                ),
+                presets=PresetStore(settings.presets_dir),
                 examples=ExampleStore(),
+                files=FileStore(settings.files_dir),
+                uploads=Uploads(settings.files_dir, settings.max_upload_bytes),
             )
         finally:
             await workers.close()

@@ -7,7 +7,6 @@ with the hash of the bytes it belongs to: a file changed by other hands counts a
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import unicodedata
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from codefy_control_plane.api.schemas import GraphList, GraphSummary, SavedGraph
+from codefy_control_plane.atomic import replace_file, sync_folder
 from codefy_control_plane.runs.errors import Refused
 from codefy_protocol import reasons
 from codefy_protocol.reasons import reason
@@ -108,12 +108,12 @@ class GraphStore:
             revision = 0 if current is None else current.revision
             if base_revision is not None and base_revision != revision:
                 why = reason(reasons.GRAPH_CHANGED, name=name, revision=revision, base_revision=base_revision)
-                raise Refused(409, why)
+                raise Refused(409, why, current=current)
             self._stamps.mkdir(parents=True, exist_ok=True)
             stamp = _Stamp(revision=revision + 1, sha256=hashlib.sha256(graph).hexdigest())
             # The graph first: a stop between the two leaves a file whose hash differs, and that is a new revision.
-            _replace(path, graph)
-            _replace(self._stamp_path(path), msgspec.json.encode(stamp))
+            replace_file(path, graph)
+            replace_file(self._stamp_path(path), msgspec.json.encode(stamp))
             saved = self._read(path)
         if saved is None:
             raise _not_found(name)
@@ -133,6 +133,15 @@ class GraphStore:
             except FileNotFoundError:
                 raise _not_found(name) from None
             self._stamp_path(path).unlink(missing_ok=True)
+            sync_folder(path.parent)
+
+    def exists(self, name: str) -> bool:
+        """Whether a graph of this name is saved.
+
+        Raises:
+            Refused: 400 ``invalid_name``.
+        """
+        return self._path(check_graph_name(name)).exists()
 
     def _path(self, name: str) -> Path:
         return self._folder / (name + SUFFIX)
@@ -166,15 +175,6 @@ def count_nodes(graph: bytes) -> int:
         return len(msgspec.json.decode(graph, type=_NodesOnly).nodes)
     except (msgspec.DecodeError, RecursionError):
         return 0
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _not_found(name: str) -> Refused:

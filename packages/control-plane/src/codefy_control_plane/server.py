@@ -22,6 +22,7 @@ from hypercorn.typing import ASGIFramework
 from codefy_control_plane import data_dir, hypercorn_limits
 from codefy_control_plane.access import Access, HostPolicy, TokenFileUnreadable, load_session_token
 from codefy_control_plane.api.context import Context
+from codefy_control_plane.api.site import WEB_DIST
 from codefy_control_plane.app import create_app, running_services
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.storage.database import is_disk_full
@@ -107,7 +108,12 @@ class Server:
             self.context = await self._stack.enter_async_context(running_services(settings, self._registry))
         except sqlite3.DatabaseError as error:
             raise CannotServe(_database_remedy(settings, error)) from error
-        app = create_app(self.context, Access(self.token), HostPolicy(settings.host, settings.allowed_hosts))
+        app = create_app(
+            self.context,
+            Access(self.token),
+            HostPolicy(settings.host, settings.allowed_hosts),
+            settings.web_dist or WEB_DIST,
+        )
         hypercorn_limits.apply()
         config = _hypercorn_config(settings, listener)
         self._serving = asyncio.create_task(

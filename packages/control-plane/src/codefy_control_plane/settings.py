@@ -65,6 +65,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hello_timeout_s: float = 10.0
     preload: bool = True
     """Whether ``codefy serve`` imports the nodes and torch when it is ready."""
+    max_upload_bytes: int = 20 * 1024**3
+    """Largest file that may be uploaded to the data folder."""
+    max_draft_bytes: int = 16 * 1024 * 1024
+    max_drafts: int = 500
+    """Drafts that are kept at once; none is ever removed to make room."""
+    web_dist: Path | None = None
+    """The built web UI to serve instead of the one in the package."""
     warnings: tuple[Reason, ...] = ()
     """What was ignored while reading the environment."""
 
@@ -84,6 +91,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def graphs_dir(self) -> Path:
         return self.data_dir / "graphs"
+
+    @property
+    def drafts_dir(self) -> Path:
+        """What the canvas keeps of graphs that are not saved in ``graphs_dir``, or not yet."""
+        return self.data_dir / "drafts"
+
+    @property
+    def presets_dir(self) -> Path:
+        """Groups of nodes that people kept for other graphs."""
+        return self.data_dir / "presets"
 
     @property
     def nodes_dir(self) -> Path:
@@ -294,6 +311,22 @@ SETTINGS: tuple[Setting, ...] = (
         "A server whose runs all go to workers saves memory with off.",
         _switch,
         "on",
+    ),
+    _setting(
+        "max_upload_bytes",
+        "UPLOAD_MAX_BYTES",
+        "Largest file that may be uploaded, in bytes.",
+        _integer(1),
+        "21474836480",
+    ),
+    _setting("max_draft_bytes", "DRAFT_MAX_BYTES", "Largest draft in bytes.", _integer(1024), "16777216"),
+    _setting("max_drafts", "DRAFTS_MAX", "Drafts to keep at once.", _integer(1), "500"),
+    _setting(
+        "web_dist",
+        "WEB_DIST",
+        "Folder of a built web UI to serve instead of the packaged one.",
+        _path,
+        "none",
     ),
 )
 

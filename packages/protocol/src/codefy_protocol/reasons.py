@@ -135,7 +135,48 @@ GRAPH_CHANGED = register(
     "graph_changed",
     "The saved graph {name!r} is at revision {revision}, not {base_revision}. Reload it, or save under another name.",
 )
+GRAPH_EXISTS = register("graph_exists", "There is a graph {name!r} already. Choose another name.")
+DRAFT_NOT_FOUND = register("draft_not_found", "There is no draft of {name!r}.")
+DRAFT_CHANGED = register(
+    "draft_changed",
+    "The draft of {name!r} is at revision {revision}, not {base_revision}: it was changed elsewhere.",
+)
+DRAFT_TOO_LARGE = register(
+    "draft_too_large", "The draft has {size} bytes; up to {limit} are kept (CODEFY_DRAFT_MAX_BYTES)."
+)
+DRAFTS_FULL = register(
+    "drafts_full",
+    "{limit} drafts are kept already (CODEFY_DRAFTS_MAX). Name or delete some, then this one can be kept too.",
+)
+PRESET_NOT_FOUND = register("preset_not_found", "There is no preset {name!r}.")
+PRESET_CHANGED = register(
+    "preset_changed",
+    "The preset {name!r} is at revision {revision}, not {base_revision}: it was changed elsewhere.",
+)
+PRESET_REFUSED = register("preset_refused", "The preset {name!r} cannot be kept: {detail}.")
 INVALID_NAME = register("invalid_name", "{detail}")
+INVALID_PATH = register("invalid_path", "{path!r} is no path of a file here: {detail}.")
+FILE_NOT_FOUND = register("file_not_found", "There is no file {path!r}.")
+FILE_EXISTS = register("file_exists", "There is a file or folder {path!r} already.")
+FILE_IS_FOLDER = register("file_is_folder", "{path!r} is a folder.")
+FOLDER_NOT_EMPTY = register(
+    "folder_not_empty",
+    "The folder {path!r} is not empty. Delete it with everything in it, or empty it first.",
+)
+FILE_TOO_LARGE = register(
+    "file_too_large", "{path!r} has {size} bytes; up to {limit} are taken (CODEFY_UPLOAD_MAX_BYTES)."
+)
+NO_ROOM_FOR_FILE = register(
+    "no_room_for_file", "The disk has no room for {path!r}: {size} bytes, and {free} are free."
+)
+UPLOAD_OFFSET = register(
+    "upload_offset", "Of {path!r} {offset} bytes are here. Go on from there, not from {start}."
+)
+UPLOAD_CUT = register("upload_cut", "Of {path!r} {received} of {expected} bytes arrived. Send it again.")
+UPLOAD_DAMAGED = register(
+    "upload_damaged", "{path!r} arrived changed: its SHA-256 is {found}, not {expected}. Send it again."
+)
+INVALID_HEADER = register("invalid_header", "The header {name}: {detail}.")
 INVALID_TARGET = register("invalid_target", "{detail}")
 UNKNOWN_DEVICE = register("unknown_device", "{where} has no device {device}; it offers {offered}.")
 UNKNOWN_DEVICE_ANYWHERE = register(

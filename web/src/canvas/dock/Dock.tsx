@@ -1,4 +1,4 @@
-import { type PointerEvent, useMemo, useRef } from "react";
+import { lazy, type PointerEvent, Suspense, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { useLocation } from "wouter";
 import { type LogView, type Series, useArtifacts, useLive, useLog } from "../../api";
@@ -11,10 +11,12 @@ import { Tabs } from "../../ui/Tabs";
 import { useGraph } from "../store/editor";
 import { type RunView, useRunView } from "../store/run-view";
 import { DOCK_LEAST, type DockTab, useView } from "../store/view";
-import { ArtifactList } from "./ArtifactList";
 import { Console } from "./Console";
 import { CurvesTab } from "./CurvesTab";
 import { Problems } from "./Problems";
+
+// Looking into outputs comes when someone looks.
+const RunOutputs = lazy(() => import("../../inspector/RunOutputs"));
 
 const NO_SERIES: readonly Series[] = [];
 const EMPTY_LOG: LogView = { lines: [], dropped: 0, bytes: 0, version: 0 };
@@ -120,13 +122,11 @@ function DockTabs({ open, run, log, artifacts }: DockTabsProps) {
     >
       {open && tab === "curves" && <CurvesTab run={run} series={series} artifacts={artifacts} view={view} />}
       {open && tab === "console" && <Console run={run} log={log} />}
-      {open && tab === "outputs" && (run === null || artifacts.length === 0) && (
-        <p className="dock-empty">{t(run === null ? "outputsNoRun" : "noFiles")}</p>
-      )}
-      {open && tab === "outputs" && run !== null && artifacts.length > 0 && (
-        <div className="dock-outputs">
-          <ArtifactList runId={run.runId} artifacts={artifacts} />
-        </div>
+      {open && tab === "outputs" && run === null && <p className="dock-empty">{t("outputsNoRun")}</p>}
+      {open && tab === "outputs" && run !== null && (
+        <Suspense>
+          <RunOutputs key={run.runId} run={run} artifacts={artifacts} />
+        </Suspense>
       )}
       {open && tab === "problems" && <Problems />}
     </Tabs>

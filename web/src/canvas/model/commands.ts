@@ -2,18 +2,29 @@
 // the document from before.
 import {
   edgeId,
-  findNode,
   type GraphDocument,
   type GraphEdge,
   type GraphNode,
+  isNote,
+  type Level,
   levelOf,
+  type Note,
   type Point,
+  putLevel,
   type Scope,
   withLevel,
 } from "./document";
+import { trimmed } from "./interface";
 
 export type Command =
-  | { do: "add"; scope: Scope; nodes: readonly GraphNode[]; edges?: readonly GraphEdge[] }
+  | {
+      do: "add";
+      scope: Scope;
+      nodes: readonly GraphNode[];
+      edges?: readonly GraphEdge[];
+      notes?: readonly Note[];
+    }
+  /** `nodes` are nodes and notes. */
   | { do: "remove"; scope: Scope; nodes: readonly string[]; edges: readonly string[] }
   | { do: "move"; scope: Scope; positions: Readonly<Record<string, Point>> }
   | { do: "connect"; scope: Scope; edge: GraphEdge }
@@ -21,31 +32,27 @@ export type Command =
   | { do: "param"; scope: Scope; node: string; name: string; value: unknown }
   /** An empty label shows the type's name again. */
   | { do: "label"; scope: Scope; node: string; label: string }
-  | { do: "subgraph"; name: string; nodes: readonly GraphNode[]; edges: readonly GraphEdge[] }
+  /** A mark of some nodes, such as that they are collapsed; `false` takes it away. */
+  | { do: "mark"; scope: Scope; nodes: readonly string[]; mark: "collapsed" | "bypassed"; on: boolean }
+  | { do: "note"; scope: Scope; note: string; change: Partial<Pick<Note, "text" | "size" | "position">> }
+  /** Put another node in the place of the one with its id. */
+  | { do: "swap"; scope: Scope; node: GraphNode }
+  /** Put a subgraph or a preset there, or take it away. */
+  | { do: "level"; scope: string; level: Level | null }
+  /** Other nodes, wires or further entries of a level, such as what a group shows outside. */
+  | { do: "patch"; scope: Scope; change: Partial<Level> }
   | { do: "setting"; name: "device" | "seed"; value: string | number | null }
   | { do: "all"; commands: readonly Command[] };
 
 /** The document after `command`; the same object when nothing changes. */
 export function apply(doc: GraphDocument, command: Command): GraphDocument {
   switch (command.do) {
-    case "add": {
-      const level = levelOf(doc, command.scope);
-      return withLevel(doc, command.scope, {
-        nodes: [...level.nodes, ...command.nodes],
-        edges: [...level.edges, ...(command.edges ?? [])],
-      });
-    }
+    case "add":
+      return add(doc, command);
     case "remove":
       return remove(doc, command.scope, new Set(command.nodes), new Set(command.edges));
-    case "move": {
-      const { positions } = command;
-      return editNodes(doc, command.scope, (node) => {
-        const to = positions[node.id];
-        return to === undefined || (to.x === node.position.x && to.y === node.position.y)
-          ? node
-          : { ...node, position: { ...node.position, x: to.x, y: to.y } };
-      });
-    }
+    case "move":
+      return move(doc, command.scope, command.positions);
     case "connect":
       return connect(doc, command.scope, command.edge);
     case "param":
@@ -54,17 +61,61 @@ export function apply(doc: GraphDocument, command: Command): GraphDocument {
       );
     case "label":
       return editNode(doc, command.scope, command.node, (node) => setLabel(node, command.label));
-    case "subgraph":
-      return {
-        ...doc,
-        subgraphs: { ...doc.subgraphs, [command.name]: { nodes: command.nodes, edges: command.edges } },
-      };
+    case "mark": {
+      const ids = new Set(command.nodes);
+      return editNodes(doc, command.scope, (node) =>
+        ids.has(node.id) ? setMark(node, command.mark, command.on) : node,
+      );
+    }
+    case "note":
+      return editNotes(doc, command.scope, (note) =>
+        note.id === command.note ? { ...note, ...command.change } : note,
+      );
+    case "swap":
+      return editNode(doc, command.scope, command.node.id, () => command.node);
+    case "level":
+      return putLevel(doc, command.scope, command.level);
+    case "patch":
+      return withLevel(doc, command.scope, command.change);
     case "setting":
       if ((doc.settings?.[command.name] ?? null) === command.value) return doc;
       return { ...doc, settings: { ...doc.settings, [command.name]: command.value } };
     case "all":
       return command.commands.reduce(apply, doc);
   }
+}
+
+function add(doc: GraphDocument, command: Extract<Command, { do: "add" }>): GraphDocument {
+  const { nodes, edges = [], notes = [] } = command;
+  if (nodes.length + edges.length + notes.length === 0) return doc;
+  const level = levelOf(doc, command.scope);
+  const change: { -readonly [K in keyof Level]: Level[K] } = {
+    nodes: [...level.nodes, ...nodes],
+    edges: [...level.edges, ...edges],
+  };
+  if (notes.length > 0) change.notes = [...rawNotes(level), ...notes];
+  return withLevel(doc, command.scope, change);
+}
+
+function move(doc: GraphDocument, scope: Scope, positions: Readonly<Record<string, Point>>): GraphDocument {
+  const moved = <T extends { id: string; position: Point }>(item: T): T => {
+    const to = positions[item.id];
+    return to === undefined || (to.x === item.position.x && to.y === item.position.y)
+      ? item
+      : { ...item, position: { ...item.position, x: to.x, y: to.y } };
+  };
+  return editNotes(editNodes(doc, scope, moved), scope, moved);
+}
+
+/** All entries, those that are no notes too: they stay. */
+function rawNotes(level: Level): readonly unknown[] {
+  return Array.isArray(level.notes) ? level.notes : [];
+}
+
+function editNotes(doc: GraphDocument, scope: Scope, edit: (note: Note) => Note): GraphDocument {
+  const before = rawNotes(levelOf(doc, scope));
+  const notes = before.map((note) => (isNote(note) ? edit(note) : note));
+  return notes.some((note, at) => note !== before[at]) ? withLevel(doc, scope, { notes }) : doc;
 }
 
 function editNodes(doc: GraphDocument, scope: Scope, edit: (node: GraphNode) => GraphNode): GraphDocument {
@@ -101,6 +152,12 @@ function setLabel(node: GraphNode, label: string): GraphNode {
   return { ...node, data: label === "" ? { ...data } : { ...data, label } };
 }
 
+function setMark(node: GraphNode, mark: "collapsed" | "bypassed", on: boolean): GraphNode {
+  if ((node.data[mark] === true) === on) return node;
+  const { [mark]: _, ...data } = node.data;
+  return { ...node, data: on ? { ...data, [mark]: true } : data };
+}
+
 function connect(doc: GraphDocument, scope: Scope, edge: GraphEdge): GraphDocument {
   const level = levelOf(doc, scope);
   const id = edgeId(edge);
@@ -123,56 +180,15 @@ function remove(
   const keptEdges = level.edges.filter(
     (edge) => !edges.has(edgeId(edge)) && !nodes.has(edge.source) && !nodes.has(edge.target),
   );
-  if (keptNodes.length === level.nodes.length && keptEdges.length === level.edges.length) return doc;
-  return withLevel(doc, scope, { nodes: keptNodes, edges: keptEdges });
-}
-
-/** An id that no node of the level has: `conv2d`, `conv2d_2`, `conv2d_3` … */
-export function freshId(
-  doc: GraphDocument,
-  scope: Scope,
-  type: string,
-  taken: readonly string[] = [],
-): string {
-  const level = levelOf(doc, scope);
-  const stem = type
-    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
-    .replace(/[^A-Za-z0-9]+/g, "_")
-    .toLowerCase();
-  const free = (id: string) => findNode(level, id) === undefined && !taken.includes(id);
-  if (free(stem)) return stem;
-  for (let count = 2; ; count += 1) {
-    const id = `${stem}_${count}`;
-    if (free(id)) return id;
-  }
-}
-
-/** Copies of nodes with fresh ids beside the originals, with the wires among them. */
-export function duplicate(
-  doc: GraphDocument,
-  scope: Scope,
-  ids: readonly string[],
-  offset: Point,
-): { command: Command; ids: string[] } {
-  const level = levelOf(doc, scope);
-  const names = new Map<string, string>();
-  const nodes: GraphNode[] = [];
-  for (const node of level.nodes) {
-    if (!ids.includes(node.id)) continue;
-    const id = freshId(doc, scope, node.type, [...names.values()]);
-    names.set(node.id, id);
-    nodes.push({
-      ...structuredClone(node),
-      id,
-      position: { x: node.position.x + offset.x, y: node.position.y + offset.y },
-    });
-  }
-  const edges = level.edges.flatMap((edge) => {
-    const source = names.get(edge.source);
-    const target = names.get(edge.target);
-    if (source === undefined || target === undefined) return [];
-    const { id: _, ...rest } = edge;
-    return [{ ...rest, source, target }];
-  });
-  return { command: { do: "add", scope, nodes, edges }, ids: [...names.values()] };
+  const notes = rawNotes(level);
+  const keptNotes = notes.filter((note) => !isNote(note) || !nodes.has(note.id));
+  const change: { -readonly [K in keyof Level]?: Level[K] } = {};
+  if (keptNodes.length < level.nodes.length) change.nodes = keptNodes;
+  if (keptEdges.length < level.edges.length) change.edges = keptEdges;
+  if (keptNotes.length < notes.length) change.notes = keptNotes;
+  if (Object.keys(change).length === 0) return doc;
+  const after = withLevel(doc, scope, change);
+  // A group shows nothing of nodes that it has lost.
+  const shown = trimmed(levelOf(after, scope), nodes);
+  return scope === null || shown === levelOf(after, scope) ? after : putLevel(after, scope, shown);
 }

@@ -1,6 +1,7 @@
 // Which wires may be drawn, and why others may not.
-import { type Catalog, fits, inputOf, outputOf } from "./catalog";
+import { fits, inputOf, outputOf } from "./catalog";
 import { findNode, type GraphEdge, type Level } from "./document";
+import type { Types } from "./types";
 
 export interface Refusal {
   /** Key of the sentence in the canvas' words. */
@@ -9,12 +10,12 @@ export interface Refusal {
 }
 
 /** `null` when the wire may be drawn, else why not. */
-export function refuses(level: Level, catalog: Catalog, edge: GraphEdge): Refusal | null {
+export function refuses(level: Level, types: Types, edge: GraphEdge): Refusal | null {
   if (edge.source === edge.target) return { reason: "sameNode", params: {} };
   const source = findNode(level, edge.source);
   const target = findNode(level, edge.target);
-  const from = outputOf(source && catalog.get(source.type), edge.sourceHandle);
-  const to = inputOf(target && catalog.get(target.type), edge.targetHandle);
+  const from = outputOf(source && types.of(source), edge.sourceHandle);
+  const to = inputOf(target && types.of(target), edge.targetHandle);
   if (source === undefined || target === undefined || from === undefined || to === undefined) {
     return { reason: "unknownPort", params: {} };
   }
@@ -22,7 +23,7 @@ export function refuses(level: Level, catalog: Catalog, edge: GraphEdge): Refusa
     return {
       reason: "wrongType",
       params: {
-        title: target.data.label ?? catalog.get(target.type)?.title ?? target.type,
+        title: target.data.label ?? types.of(target)?.title ?? target.type,
         port: to.name.replaceAll("_", " "),
         takes: to.type,
         gives: from.type,
@@ -53,6 +54,22 @@ export function reaches(level: Level, from: string, to: string): boolean {
     }
   }
   return false;
+}
+
+/** The node and all that it depends on. */
+export function neededBy(level: Level, id: string): Set<string> {
+  const before = new Map<string, string[]>();
+  for (const edge of level.edges) before.set(edge.target, [...(before.get(edge.target) ?? []), edge.source]);
+  const needed = new Set([id]);
+  const open = [id];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const source of before.get(next) ?? []) {
+      if (needed.has(source)) continue;
+      needed.add(source);
+      open.push(source);
+    }
+  }
+  return needed;
 }
 
 /** Ids in an order in which every node comes after those it depends on; nodes of a cycle come last. */

@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { apply } from "./commands";
-import { toFlowEdges, toFlowNodes } from "./flow";
+import { type FlowNode, type GraphFlowNode, isNoteNode, toFlowNodes as toAll, toFlowEdges } from "./flow";
 import { graph, node } from "./testing";
 
 const doc = graph([node("a", "Data"), node("b", "Split"), node("c", "Print")], ["a.dataset->b.dataset"]);
+
+const toFlowNodes = (level: Parameters<typeof toAll>[0], before: readonly FlowNode[]): GraphFlowNode[] =>
+  toAll(level, before)
+    .filter((one) => !isNoteNode(one))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
 
 describe("toFlowNodes", () => {
   it("keeps the objects of nodes that did not change, with their measures", () => {
@@ -23,6 +28,18 @@ describe("toFlowNodes", () => {
     expect([...(nodes[1]?.data.wired ?? [])]).toEqual(["<dataset"]);
     const cut = apply(doc, { do: "remove", scope: null, nodes: [], edges: ["a.dataset->b.dataset"] });
     expect(toFlowNodes(cut, nodes)[0]?.data.wired.size).toBe(0);
+  });
+});
+
+describe("the order in which nodes are drawn", () => {
+  it("is that in which data goes through them, behind notes and frames", () => {
+    const note = { id: "n", kind: "note", text: "", position: { x: 0, y: 0 }, size: { width: 9, height: 9 } };
+    const backwards = graph(
+      [node("last", "Print"), node("mid", "Split"), node("first", "Data")],
+      ["first.dataset->mid.dataset", "mid.train->last.value"],
+      { notes: [note, "no note"] },
+    );
+    expect(toAll(backwards, []).map((one) => one.id)).toEqual(["n", "first", "mid", "last"]);
   });
 });
 

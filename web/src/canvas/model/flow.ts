@@ -1,6 +1,7 @@
 // The document as React Flow draws it. Nodes and wires that did not change stay the same objects.
 import type { Edge, Node } from "@xyflow/react";
-import { edgeId, type GraphNode, type Level } from "./document";
+import { inOrder } from "./connect";
+import { edgeId, type GraphNode, type Level, type Note, notesOf } from "./document";
 
 export interface FlowNodeData extends Record<string, unknown> {
   node: GraphNode;
@@ -8,7 +9,17 @@ export interface FlowNodeData extends Record<string, unknown> {
   wired: ReadonlySet<string>;
 }
 
-export type FlowNode = Node<FlowNodeData, "graph">;
+export interface FlowNoteData extends Record<string, unknown> {
+  note: Note;
+}
+
+export type GraphFlowNode = Node<FlowNodeData, "graph">;
+export type NoteFlowNode = Node<FlowNoteData, "note" | "frame">;
+export type FlowNode = GraphFlowNode | NoteFlowNode;
+
+export function isNoteNode(node: FlowNode): node is NoteFlowNode {
+  return node.type === "note" || node.type === "frame";
+}
 export type FlowEdge = Edge<Record<string, never>, "wire">;
 
 function wiredPorts(level: Level): Map<string, Set<string>> {
@@ -33,25 +44,49 @@ function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Nodes for React Flow. What it measured and what is selected is taken over from `before`. */
+/**
+ * Nodes for React Flow, in the order in which data goes through them, which is that of Tab and of screen readers. What
+ * it measured and what is selected is taken over from `before`.
+ */
 export function toFlowNodes(level: Level, before: readonly FlowNode[]): FlowNode[] {
   const known = new Map(before.map((node) => [node.id, node]));
   const wired = wiredPorts(level);
-  return level.nodes.map((node) => {
-    const old = known.get(node.id);
-    const ports = wired.get(node.id) ?? NONE;
-    if (old === undefined) {
-      return { id: node.id, type: "graph", position: node.position, data: { node, wired: ports } };
+  const nodes = new Map(level.nodes.map((node) => [node.id, node]));
+  const drawn = inOrder(level).flatMap((id): FlowNode[] => {
+    const node = nodes.get(id);
+    if (node === undefined) return [];
+    const old = known.get(id);
+    const ports = wired.get(id) ?? NONE;
+    if (old === undefined || isNoteNode(old)) {
+      return [{ id, type: "graph", position: node.position, data: { node, wired: ports } }];
     }
     const samePorts = sameSet(old.data.wired, ports);
     const samePlace = old.position.x === node.position.x && old.position.y === node.position.y;
-    if (old.data.node === node && samePorts && samePlace) return old;
-    return {
-      ...old,
-      position: samePlace ? old.position : node.position,
-      data: { node, wired: samePorts ? old.data.wired : ports },
-    };
+    if (old.data.node === node && samePorts && samePlace) return [old];
+    return [
+      {
+        ...old,
+        position: samePlace ? old.position : node.position,
+        data: { node, wired: samePorts ? old.data.wired : ports },
+      },
+    ];
   });
+  return [...notesOf(level).map((note) => toFlowNote(note, known.get(note.id))), ...drawn];
+}
+
+function toFlowNote(note: Note, old: FlowNode | undefined): FlowNode {
+  if (old !== undefined && isNoteNode(old) && old.data.note === note) return old;
+  return {
+    ...(old !== undefined && isNoteNode(old) ? old : {}),
+    id: note.id,
+    type: note.kind,
+    position: note.position,
+    width: note.size.width,
+    height: note.size.height,
+    // A frame lies under everything that it holds.
+    zIndex: note.kind === "frame" ? -1 : 0,
+    data: { note },
+  };
 }
 
 export function toFlowEdges(level: Level, before: readonly FlowEdge[]): FlowEdge[] {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Command, duplicate, freshId } from "./commands";
-import { edgeId, type GraphDocument, levelOf, type Scope } from "./document";
+import { duplicate } from "./copying";
+import { edgeId } from "./document";
 import { MOST_STEPS, perform, redo, startHistory, undo } from "./history";
+import { freshId } from "./naming";
 import { graph, node, wire } from "./testing";
 
 const start = () =>
@@ -53,7 +54,7 @@ describe("commands", () => {
     const doc = graph([node("conv2d", "Conv2d"), node("conv2d_2", "Conv2d")]);
     expect(freshId(doc, null, "Conv2d")).toBe("conv2d_3");
     expect(freshId(doc, null, "TrainTestSplit")).toBe("train_test_split");
-    expect(freshId(doc, null, "TrainTestSplit", ["train_test_split"])).toBe("train_test_split_2");
+    expect(freshId(doc, null, "TrainTestSplit", new Set(["train_test_split"]))).toBe("train_test_split_2");
   });
 
   it("duplicates nodes with the wires among them only", () => {
@@ -102,71 +103,4 @@ describe("history", () => {
     }
     expect(history.past).toHaveLength(MOST_STEPS);
   });
-
-  // Each seed plays its own 50 random changes; undoing all of them and redoing all of them meets every state again.
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])("meets every recorded state again (seed %i)", (seed) => {
-    const random = generator(seed);
-    const first = graph(start().nodes.slice(), [], {
-      edges: start().edges,
-      subgraphs: { net: { nodes: [node("a", "Linear"), node("b", "ReLU")], edges: [] } },
-    });
-    let history = startHistory(first);
-    const states: GraphDocument[] = [first];
-    while (states.length <= 50) {
-      const next = perform(history, randomCommand(history.present, random));
-      if (next === history) continue;
-      history = next;
-      states.push(history.present);
-    }
-    for (let at = states.length - 2; at >= 0; at -= 1) {
-      history = undo(history);
-      expect(history.present).toEqual(states[at]);
-    }
-    for (let at = 1; at < states.length; at += 1) {
-      history = redo(history);
-      expect(history.present).toEqual(states[at]);
-    }
-  });
 });
-
-/** Mulberry32: small, and the same everywhere. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function randomCommand(doc: GraphDocument, random: () => number): Command {
-  const scope: Scope = random() < 0.3 ? "net" : null;
-  const level = levelOf(doc, scope);
-  const pick = () => level.nodes[Math.floor(random() * level.nodes.length)]?.id ?? "none";
-  switch (Math.floor(random() * 6)) {
-    case 0:
-      return { do: "add", scope, nodes: [node(freshId(doc, scope, "Conv2d"), "Conv2d")] };
-    case 1:
-      return { do: "move", scope, positions: { [pick()]: { x: Math.floor(random() * 500), y: 7 } } };
-    case 2:
-      return { do: "connect", scope, edge: wire(`${pick()}.out->${pick()}.in`) };
-    case 3:
-      return { do: "param", scope, node: pick(), name: "p", value: Math.floor(random() * 10) };
-    case 4:
-      return {
-        do: "remove",
-        scope,
-        nodes: random() < 0.4 ? [pick()] : [],
-        edges: level.edges.slice(0, 1).map(edgeId),
-      };
-    default:
-      return {
-        do: "all",
-        commands: [
-          { do: "label", scope, node: pick(), label: `n${Math.floor(random() * 100)}` },
-          { do: "setting", name: "seed", value: Math.floor(random() * 100) },
-        ],
-      };
-  }
-}

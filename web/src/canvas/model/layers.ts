@@ -1,6 +1,6 @@
 // The layers of a module, as its node lists them.
 import { inOrder } from "./connect";
-import type { GraphDocument } from "./document";
+import { findLevel, type GraphDocument } from "./document";
 
 export interface Layer {
   id: string;
@@ -10,7 +10,7 @@ export interface Layer {
 
 /** Layers in the order in which data goes through them, without the module's own ends. */
 export function layersOf(doc: GraphDocument, subgraph: string): Layer[] {
-  const level = doc.subgraphs?.[subgraph];
+  const level = findLevel(doc, subgraph);
   if (level === undefined) return [];
   const nodes = new Map(level.nodes.map((node) => [node.id, node]));
   return inOrder(level).flatMap((id) => {

@@ -1,6 +1,7 @@
 // Parameters of a node as its definition describes them: values, what is shown, what is legal, how it reads.
 import type { Choice, NodeDefinition, ParamDefinition } from "../../api/types";
 import type { GraphNode } from "./document";
+import { gridShape } from "./grid";
 
 /** The value in force: the file's, else the default. */
 export function valueIn(node: GraphNode, param: ParamDefinition): unknown {
@@ -69,12 +70,16 @@ export function inRange(param: ParamDefinition, value: number): boolean {
 /** A value as it reads on a node. */
 export function formatValue(value: unknown): string {
   if (value === null || value === undefined || value === "") return "–";
-  if (Array.isArray(value)) return value.map((item) => String(item)).join("×");
+  if (Array.isArray(value)) {
+    // Nested lists are told by their shape, a list of sizes by the sizes.
+    const nested = value.some((item) => Array.isArray(item));
+    return nested ? (gridShape(value)?.join("×") ?? "…") : value.map((item) => String(item)).join("×");
+  }
   if (typeof value === "boolean") return value ? "✓" : "–";
   return typeof value === "object" ? "…" : String(value);
 }
 
-const HIDDEN: ReadonlySet<string> = new Set(["subgraph", "secret", "code"]);
+const HIDDEN: ReadonlySet<string> = new Set(["subgraph", "preset", "secret", "code"]);
 
 export interface Preview {
   param: ParamDefinition;

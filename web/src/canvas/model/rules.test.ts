@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { changedSince } from "./changed";
-import { inOrder, refuses } from "./connect";
+import { inOrder, neededBy, refuses } from "./connect";
+import { entriesOf } from "./entries";
 import { layersOf } from "./layers";
 import { search } from "./search";
-import { catalog, definitions, graph, node, wire } from "./testing";
+import { catalog, graph, node, wire } from "./testing";
 import { tidy } from "./tidy";
+import { typesOf } from "./types";
 
 const doc = graph(
   [
@@ -17,16 +19,25 @@ const doc = graph(
   ["data.dataset->split.dataset", "split.train->train.data", "net.model->train.model"],
 );
 
+const types = typesOf(doc, catalog);
+
+describe("neededBy", () => {
+  it("is the node with all before it, and nothing behind or beside it", () => {
+    expect([...neededBy(doc, "split")].sort()).toEqual(["data", "split"]);
+    expect([...neededBy(doc, "train")].sort()).toEqual(["data", "net", "split", "train"]);
+  });
+});
+
 describe("refuses", () => {
   it.each(["split.test->train.data", "train.model->print.value", "net.model->print.value"])(
     "allows %s",
     (text) => {
-      expect(refuses(doc, catalog, wire(text))).toBeNull();
+      expect(refuses(doc, types, wire(text))).toBeNull();
     },
   );
 
   it("names both types of a wire between ports that do not fit", () => {
-    expect(refuses(doc, catalog, wire("net.model->split.dataset"))).toEqual({
+    expect(refuses(doc, types, wire("net.model->split.dataset"))).toEqual({
       reason: "wrongType",
       params: { title: "Split", port: "dataset", takes: "dataset", gives: "model" },
     });
@@ -37,7 +48,7 @@ describe("refuses", () => {
     ["data.nothing->split.dataset", "unknownPort"],
     ["gone.x->split.dataset", "unknownPort"],
   ])("refuses %s: %s", (text, reason) => {
-    expect(refuses(doc, catalog, wire(text))?.reason).toBe(reason);
+    expect(refuses(doc, types, wire(text))?.reason).toBe(reason);
   });
 
   it("refuses a wire that would close a circle", () => {
@@ -45,7 +56,7 @@ describe("refuses", () => {
       [node("a", "BatchNorm2d"), node("b", "BatchNorm2d"), node("c", "BatchNorm2d")],
       ["a.y->b.x", "b.y->c.x"],
     );
-    expect(refuses(chain, catalog, wire("c.y->a.x"))?.reason).toBe("cycle");
+    expect(refuses(chain, types, wire("c.y->a.x"))?.reason).toBe("cycle");
   });
 });
 
@@ -112,12 +123,14 @@ describe("layersOf", () => {
 });
 
 describe("search", () => {
+  const entries = entriesOf(doc, null, catalog);
   const titles = (query: string, wireInHand: Parameters<typeof search>[2] = null, inside = false) =>
-    search(definitions, query, wireInHand, inside).fitting.map((found) => found.definition.title);
+    search(entries, query, wireInHand, inside).fitting.map((found) => found.definition.title);
 
-  it("offers layers inside modules and everything else outside", () => {
+  it("offers only layers inside modules, and everything outside, where layers work on tensors", () => {
     expect(titles("", null, true)).toEqual(["Batch norm 2d"]);
-    expect(titles("")).not.toContain("Batch norm 2d");
+    expect(titles("")).toContain("Batch norm 2d");
+    expect(titles("")).toContain("Training loop");
   });
 
   it("finds by beginning, by letters in order and by what the summary says", () => {
@@ -129,12 +142,12 @@ describe("search", () => {
 
   it("splits types into those that a wire in hand fits, with the port, and the others", () => {
     const hand = { node: "net", port: "model", type: "model", end: "source" } as const;
-    const { fitting, others } = search(definitions, "", hand, false);
-    expect(fitting.map((found) => [found.definition.type, found.port])).toEqual([
+    const { fitting, others } = search(entries, "", hand, false);
+    expect(fitting.map((found) => [found.definition.type, found.ports[0]])).toEqual([
       ["Train", "model"],
       ["Print", "value"],
     ]);
-    expect(others.map((found) => found.definition.type)).toEqual(["Data", "Split", "Net"]);
+    expect(others.map((found) => found.definition.type)).toEqual(["Data", "Split", "Net", "BatchNorm2d"]);
   });
 
   it("looks for outputs when the wire's free end is its source", () => {

@@ -1,6 +1,7 @@
-// Finding a node type by a few letters, and what fits a wire in hand.
+// Finding a node to add by a few letters, and what fits a wire in hand.
 import type { NodeDefinition } from "../../api/types";
 import { fits } from "./catalog";
+import type { Entry } from "./entries";
 
 /** A wire that is being drawn: its free end is to meet a port of `type`. */
 export interface WireInHand {
@@ -12,9 +13,10 @@ export interface WireInHand {
 }
 
 export interface Found {
+  entry: Entry;
   definition: NodeDefinition;
-  /** The port that would be wired. */
-  port: string | null;
+  /** The ports that the wire could meet, the likeliest first. */
+  ports: readonly string[];
 }
 
 /** How well `text` answers to `query`, 0 for not at all. */
@@ -36,58 +38,67 @@ export function score(text: string, query: string): number {
   return 8;
 }
 
-function rank(definition: NodeDefinition, query: string): number {
+/** `words` are what the page shows of it, in its language. */
+function rank(definition: NodeDefinition, query: string, words: string): number {
+  const needle = query.toLowerCase().trim();
   return Math.max(
     score(definition.title, query),
     score(definition.type, query),
-    definition.summary.toLowerCase().includes(query.toLowerCase().trim()) ? 5 : 0,
+    definition.summary.toLowerCase().includes(needle) || words.toLowerCase().includes(needle) ? 5 : 0,
     score(definition.category, query) >= 25 ? 10 : 0,
   );
 }
 
-/** The port of a new node that the wire would meet. */
-export function fittingPort(definition: NodeDefinition, wire: WireInHand): string | null {
-  if (wire.end === "source") {
-    return definition.inputs.find((port) => fits(wire.type, port.type))?.name ?? null;
-  }
-  return definition.outputs.find((port) => fits(port.type, wire.type))?.name ?? null;
+/** The ports of a new node that the wire could meet: those of its very type first, then those that take anything. */
+export function fittingPorts(definition: NodeDefinition, wire: WireInHand): string[] {
+  const ports =
+    wire.end === "source"
+      ? definition.inputs.filter((port) => fits(wire.type, port.type))
+      : definition.outputs.filter((port) => fits(port.type, wire.type));
+  const exact = (port: { type: string }) => (port.type === wire.type ? 0 : 1);
+  return [...ports].sort((a, b) => exact(a) - exact(b)).map((port) => port.name);
 }
 
-/** Types that may stand at this level, best first; inside a module only layers. */
+/** What may stand at this level, best first; with a wire in hand in two parts. */
 export function search(
-  definitions: readonly NodeDefinition[],
+  entries: readonly Entry[],
   query: string,
   wire: WireInHand | null,
   insideModule: boolean,
+  words: (definition: NodeDefinition) => string = () => "",
 ): { fitting: Found[]; others: Found[] } {
-  const found = definitions
-    .filter((definition) => placeable(definition, insideModule))
-    .map((definition) => ({ definition, rank: rank(definition, query) }))
-    .filter((entry) => entry.rank > 0)
+  const found = entries
+    .filter(({ definition }) => placeable(definition, insideModule))
+    .map((entry) => ({ entry, rank: rank(entry.definition, query, words(entry.definition)) }))
+    .filter((item) => item.rank > 0)
     .sort((a, b) => b.rank - a.rank)
-    .map(({ definition }) => ({
-      definition,
-      port: wire === null ? null : fittingPort(definition, wire),
+    .map(({ entry }) => ({
+      entry,
+      definition: entry.definition,
+      ports: wire === null ? [] : fittingPorts(entry.definition, wire),
     }));
   if (wire === null) return { fitting: found, others: [] };
   return {
-    fitting: found.filter((entry) => entry.port !== null),
-    others: found.filter((entry) => entry.port === null),
+    fitting: found.filter((item) => item.ports.length > 0),
+    others: found.filter((item) => item.ports.length === 0),
   };
 }
 
-/** Whether a type may stand at the graph's own level, or inside a module. */
+/** Marks of a module's ends: they stand inside one only. */
+const INSIDE_ONLY: ReadonlySet<string> = new Set(["ModuleInput", "ModuleOutput"]);
+
+/** Whether a type may stand at the graph's own level, or inside a module, where only layers may. */
 export function placeable(definition: NodeDefinition, insideModule: boolean): boolean {
-  return insideModule === (definition.layer ?? false);
+  return insideModule ? (definition.layer ?? false) : !INSIDE_ONLY.has(definition.type);
 }
 
-/** Types by category, in the order of their first one. */
+/** By category, in the order of their first one. */
 export function byCategory(found: readonly Found[]): [string, Found[]][] {
   const groups = new Map<string, Found[]>();
-  for (const entry of found) {
-    const group = groups.get(entry.definition.category);
-    if (group) group.push(entry);
-    else groups.set(entry.definition.category, [entry]);
+  for (const item of found) {
+    const group = groups.get(item.definition.category);
+    if (group) group.push(item);
+    else groups.set(item.definition.category, [item]);
   }
   return [...groups];
 }

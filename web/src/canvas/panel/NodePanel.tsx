@@ -1,44 +1,71 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useLive } from "../../api";
+import { useDisconnected, useLive } from "../../api";
 import { Button, IconButton } from "../../ui/Button";
 import { Icon } from "../../ui/Icon";
 import { Menu } from "../../ui/Menu";
 import { Tabs } from "../../ui/Tabs";
 import { iconOf } from "../icons";
-import { duplicate } from "../model/commands";
+import { duplicate } from "../model/copying";
 import { findNode, type GraphNode, nodeTitle, subgraphOf } from "../model/document";
-import { useEditor, useGraph } from "../store/editor";
-import { currentLevel, documentOf, scopeOf } from "../store/graph-store";
+import { useRunCommands } from "../run-commands";
+import { useDefinition, useEditor, useGraph } from "../store/editor";
+import { currentLevel, documentOf, nodePath, scopeOf } from "../store/graph-store";
 import { useRunView } from "../store/run-view";
 import { type PanelTab, useView } from "../store/view";
 import { useWords } from "../words";
-import { Outputs } from "./Outputs";
 import { Parameters } from "./Parameters";
+import { SeveralPanel } from "./SeveralPanel";
 
 const Help = lazy(() => import("./Help"));
+const NodeOutputs = lazy(() => import("../../inspector/NodeOutputs"));
 
-/** Everything about the one selected node. */
+/** Everything about the one selected node, or what several have in common. */
 export function NodePanel() {
   const id = useGraph((state) => (state.selection.length === 1 ? (state.selection[0] ?? null) : null));
   const node = useGraph((state) => (id === null ? undefined : findNode(currentLevel(state), id)));
+  const selection = useGraph((state) => state.selection);
+  const level = useGraph(currentLevel);
   const open = useView((state) => state.panelOpen);
-  if (node === undefined || !open) return null;
-  return <Panel key={node.id} node={node} />;
+  if (!open) return null;
+  if (node !== undefined) return <Panel key={node.id} node={node} />;
+  const several = level.nodes.filter((one) => selection.includes(one.id));
+  return several.length > 1 ? <SeveralPanel nodes={several} /> : null;
+}
+
+/** Runs the selected node with what it needs, and nothing behind it. */
+function RunToHere({ id }: { id: string }) {
+  const { t } = useTranslation("panel");
+  const inside = useGraph((state) => state.trail.length > 0);
+  const run = useRunView();
+  const { start, starting } = useRunCommands();
+  const disconnected = useDisconnected();
+  if (inside) return null;
+  return (
+    <Button
+      icon="play"
+      iconFilled
+      isDisabled={starting || disconnected || run?.active === true}
+      onPress={() => start(id)}
+    >
+      {t("runToHere")}
+    </Button>
+  );
 }
 
 function Panel({ node }: { node: GraphNode }) {
   const { t } = useTranslation("canvas");
-  const { store, catalog } = useEditor();
+  const { store } = useEditor();
   const words = useWords();
   // Another node begins with its parameters again.
   const [tab, setTab] = useState<PanelTab>("parameters");
   const run = useRunView();
-  const definition = catalog.get(node.type);
+  const definition = useDefinition(node);
+  const path = useGraph((state) => nodePath(state, node.id));
   const wired = useGraph(
     (state) => currentLevel(state).edges.filter((edge) => edge.target === node.id).length,
   );
-  const outputs = useLive(run?.runId ?? null, (live) => live?.nodes[node.id]?.outputs);
+  const outputs = useLive(run?.runId ?? null, (live) => live?.nodes[path]?.outputs);
   const count = Object.keys(outputs ?? {}).length;
   const tabs = useMemo(
     () => [
@@ -101,7 +128,11 @@ function Panel({ node }: { node: GraphNode }) {
         onSelect={setTab}
       >
         {tab === "parameters" && <Parameters node={node} definition={definition} />}
-        {tab === "outputs" && <Outputs node={node} definition={definition} />}
+        {tab === "outputs" && (
+          <Suspense>
+            <NodeOutputs node={node} definition={definition} path={path} />
+          </Suspense>
+        )}
         {tab === "help" && (
           <Suspense>
             <Help definition={definition} />
@@ -114,6 +145,7 @@ function Panel({ node }: { node: GraphNode }) {
             {t("openLayers")}
           </Button>
         )}
+        <RunToHere id={node.id} />
         <span className="grow" />
         <IconButton icon="copy" label={t("duplicate")} keys="Ctrl D" onPress={copy} />
         <IconButton icon="trash" label={t("delete")} keys="Del" onPress={remove} />

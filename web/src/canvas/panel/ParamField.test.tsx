@@ -15,7 +15,7 @@ function show(field: ParamDefinition, value?: unknown) {
   // biome-ignore lint/correctness/noComponentHookFactories: it reads the store of this one test
   const Live = () => {
     const live = useGraph((state) => documentOf(state).nodes[0]);
-    return live === undefined ? null : <ParamField node={live} param={field} />;
+    return live === undefined ? null : <ParamField nodes={[live]} param={field} />;
   };
   render(
     <EditorContext

@@ -7,6 +7,7 @@ import { Icon } from "../../ui/Icon";
 import { shapeText } from "../format";
 import { findNode, type GraphNode, nodeTitle } from "../model/document";
 import { type FormRow, formRows, isDefault } from "../model/params";
+import { factOf, knownShapeText } from "../model/shapes";
 import { PortShape } from "../PortShape";
 import { useEditor, useGraph } from "../store/editor";
 import { currentLevel, nodePath, scopeOf } from "../store/graph-store";
@@ -88,11 +89,11 @@ function Rows({ rows, node }: { rows: readonly FormRow[]; node: GraphNode }) {
     group.nested ? (
       <div className="form-nested" key={group.rows[0]?.param.name}>
         {group.rows.map((row) => (
-          <ParamField key={row.param.name} node={node} param={row.param} />
+          <ParamField key={row.param.name} nodes={[node]} param={row.param} />
         ))}
       </div>
     ) : (
-      group.rows.map((row) => <ParamField key={row.param.name} node={node} param={row.param} />)
+      group.rows.map((row) => <ParamField key={row.param.name} nodes={[node]} param={row.param} />)
     ),
   );
 }
@@ -125,6 +126,8 @@ function Inputs({ node, definition }: { node: GraphNode; definition: NodeDefinit
   const level = useGraph(currentLevel);
   const run = useRunView();
   const outputs = useLive(run?.runId ?? null, (live) => live?.nodes);
+  const shapes = useGraph((state) => state.shapes);
+  const trail = useGraph((state) => state.trail).map((module) => module.node);
   if (definition.inputs.length === 0) return null;
   return (
     <>
@@ -136,7 +139,8 @@ function Inputs({ node, definition }: { node: GraphNode; definition: NodeDefinit
           const shape =
             edge === undefined || source === undefined
               ? ""
-              : shapeText(outputs?.[source.id]?.outputs[edge.sourceHandle]?.shape);
+              : shapeText(outputs?.[source.id]?.outputs[edge.sourceHandle]?.shape) ||
+                knownText(factOf(shapes, [...trail, source.id].join("/"), edge.sourceHandle)?.shape);
           return (
             <li key={port.name} title={plainText(port.doc)}>
               <PortShape type={port.type} filled={edge !== undefined} />
@@ -161,6 +165,10 @@ function Inputs({ node, definition }: { node: GraphNode; definition: NodeDefinit
       </ul>
     </>
   );
+}
+
+function knownText(shape: readonly (number | null)[] | undefined): string {
+  return shape === undefined ? "" : knownShapeText(shape);
 }
 
 /** A node of a type that is not installed keeps what it has; it can be read here. */

@@ -2,12 +2,22 @@
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { GraphProblem } from "../../api/types";
 import type { Command } from "../model/commands";
-import { type GraphDocument, type Level, levelOf, type Scope } from "../model/document";
+import {
+  findLevel,
+  findNode,
+  type GraphDocument,
+  type Level,
+  levelOf,
+  notesOf,
+  type Scope,
+} from "../model/document";
 import { type History, perform, redo, startHistory, undo } from "../model/history";
+import { NO_SHAPES, type ShapeBook } from "../model/shapes";
 
-/** A module that is open, with the node that names it. */
+/** A module or group that is open, with the node that names it. */
 export interface OpenModule {
   node: string;
+  /** The scope of its inside. */
   subgraph: string;
 }
 
@@ -27,6 +37,8 @@ export interface GraphState {
   problems: readonly GraphProblem[];
   /** Whether the server has looked at the document as it is now. */
   checked: boolean;
+  /** What each port will carry, as far as the server can tell without running. */
+  shapes: ShapeBook;
   runId: string | null;
 }
 
@@ -39,7 +51,9 @@ export interface GraphActions {
   /** Go back to the level with `depth` modules open. */
   leave(depth: number): void;
   set(
-    change: Partial<Pick<GraphState, "save" | "saveProblem" | "revision" | "problems" | "checked" | "runId">>,
+    change: Partial<
+      Pick<GraphState, "save" | "saveProblem" | "revision" | "problems" | "checked" | "shapes" | "runId">
+    >,
   ): void;
   /** Save over `revision`, which someone else saved. */
   takeOver(revision: number): void;
@@ -61,6 +75,18 @@ export function currentLevel(state: GraphState): Level {
   return levelOf(state.history.present, scopeOf(state));
 }
 
+/** Whether the open level becomes part of a model, so that only layers may stand in it. */
+export function insideModule(state: GraphState): boolean {
+  let scope: Scope = null;
+  for (const { node, subgraph } of state.trail) {
+    const type = findNode(levelOf(state.history.present, scope), node)?.type;
+    // The inside of a group belongs to where the group stands.
+    if (type !== undefined && type !== "Subgraph" && type !== "Preset") return true;
+    scope = subgraph;
+  }
+  return false;
+}
+
 /** How problems and events name a node of the open level: `model/conv1`. */
 export function nodePath(state: GraphState, id: string): string {
   return [...state.trail.map((module) => module.node), id].join("/");
@@ -73,11 +99,11 @@ export function createGraphStore(name: string, doc: GraphDocument, revision: num
       const state = get();
       const trail: OpenModule[] = [];
       for (const module of state.trail) {
-        if (history.present.subgraphs?.[module.subgraph] === undefined) break;
+        if (findLevel(history.present, module.subgraph) === undefined) break;
         trail.push(module);
       }
       const level = levelOf(history.present, trail.at(-1)?.subgraph ?? null);
-      const ids = new Set(level.nodes.map((node) => node.id));
+      const ids = new Set([...level.nodes, ...notesOf(level)].map((item) => item.id));
       const selection =
         trail.length === state.trail.length ? state.selection.filter((id) => ids.has(id)) : [];
       return {
@@ -97,6 +123,7 @@ export function createGraphStore(name: string, doc: GraphDocument, revision: num
       revision,
       problems: [],
       checked: false,
+      shapes: NO_SHAPES,
       runId: null,
       perform: (command, merge) => set((state) => settle(perform(state.history, command, merge ?? null))),
       undo: () => set((state) => settle(undo(state.history))),

@@ -20,7 +20,15 @@ export function rememberRun(name: string, runId: string | null): void {
   }
 }
 
-/** The run to show for a graph just opened: the one this tab showed, else one of its runs that is going on. */
+/** Whether a run is one of the graph saved as `name`: runs are named by what was open, else by the document. */
+export function isRunOf(run: { name: string; graph_name: string }, name: string): boolean {
+  return (run.name === "" ? run.graph_name : run.name) === name;
+}
+
+/** How far back the last run of a graph is looked for. */
+const LOOK_BACK = 200;
+
+/** The run to show for a graph just opened: the one this tab showed, else one that is going on, else its last. */
 export async function findRun(name: string): Promise<string | null> {
   const known = recall(name);
   try {
@@ -28,9 +36,10 @@ export async function findRun(name: string): Promise<string | null> {
       const run = await api.run(known);
       return run.run_id;
     }
-    const list = await api.runs({ limit: 50, status: "running" });
-    const live = list.runs.find((run) => run.graph_name === name && !ENDED_STATUSES.has(run.status));
-    return live?.run_id ?? null;
+    const { runs } = await api.runs({ limit: LOOK_BACK });
+    const own = runs.filter((run) => isRunOf(run, name));
+    const live = own.find((run) => !ENDED_STATUSES.has(run.status));
+    return (live ?? own[0])?.run_id ?? null;
   } catch (error) {
     if (error instanceof ApiProblem && error.status === 404) rememberRun(name, null);
     return null;

@@ -1,6 +1,7 @@
 // What is open over the canvas right now; forgotten on reload.
 import { create } from "zustand";
-import type { Point } from "../model/document";
+import type { Bridge } from "../model/bridge";
+import type { GraphEdge, Point } from "../model/document";
 import type { WireInHand } from "../model/search";
 
 export interface SearchRequest {
@@ -9,8 +10,28 @@ export interface SearchRequest {
   wire: WireInHand | null;
 }
 
+/** A wire that was let go over a port that refuses it. */
+export interface RefusedWire {
+  /** In window pixels. */
+  at: Point;
+  edge: GraphEdge;
+  text: string;
+  bridge: Bridge | null;
+}
+
 interface StageUi {
   search: SearchRequest | null;
+  refused: RefusedWire | null;
+  /** The command palette. */
+  paletteOpen: boolean;
+  /** The node whose ports are being wired with the keyboard. */
+  wiring: string | null;
+  /** The node or note whose name is being typed on the canvas. */
+  renaming: string | null;
+  /** The group whose ports and parameters are being chosen; `preset` when it is to become one. */
+  exposing: { scope: string; node: string | null; preset: boolean } | null;
+  /** A menu at this place, in window pixels. */
+  menu: Point | null;
   queueOpen: boolean;
   keysOpen: boolean;
   /** Why the last run could not be started, until it is dismissed. */
@@ -30,6 +51,12 @@ interface StageUi {
 
 export const useStageUi = create<StageUi>()((set) => ({
   search: null,
+  refused: null,
+  paletteOpen: false,
+  wiring: null,
+  renaming: null,
+  exposing: null,
+  menu: null,
   queueOpen: false,
   keysOpen: false,
   notice: null,

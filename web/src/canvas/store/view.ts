@@ -18,6 +18,11 @@ interface ViewState {
   panelOpen: boolean;
   libraryOpen: boolean;
   curves: CurveView;
+  mapOpen: boolean;
+  /** Nodes stop at the dots of the canvas. */
+  snap: boolean;
+  /** Keys without Ctrl or Alt do something. */
+  letters: boolean;
   showTab(name: string): void;
   closeTab(name: string): void;
   set(change: Partial<Omit<ViewState, "showTab" | "closeTab" | "set">>): void;
@@ -33,6 +38,9 @@ export const useView = create<ViewState>()(
       dockTab: "curves",
       panelOpen: true,
       libraryOpen: false,
+      mapOpen: false,
+      snap: false,
+      letters: true,
       curves: { scale: "log", axis: "step", smoothing: 0.6 },
       showTab: (name) =>
         set((state) => ({

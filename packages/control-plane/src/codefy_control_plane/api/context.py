@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from codefy_control_plane.api.problems import api_error
+from codefy_control_plane.drafts import DraftStore
 from codefy_control_plane.examples import ExampleStore
+from codefy_control_plane.files.store import FileStore
+from codefy_control_plane.files.uploads import Uploads
 from codefy_control_plane.graphs import GraphStore
+from codefy_control_plane.presets import PresetStore
 from codefy_control_plane.runs.service import RunService
 from codefy_control_plane.settings import Settings
 from codefy_control_plane.workers.registry import WorkerRegistry
@@ -28,7 +32,11 @@ class Context:
     registry: Registry
     """Node types of this server."""
     graphs: GraphStore
+    drafts: DraftStore
+    presets: PresetStore
     examples: ExampleStore
+    files: FileStore
+    uploads: Uploads
     started_at: float = field(default_factory=time.time)
     """Unix seconds."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)

@@ -33,6 +33,7 @@ from codefy_protocol.inputs import WORKER_API
 from codefy_protocol.reasons import Reason, reason
 
 WORKER_SOCKET_PATH = "/ws/worker"
+UPLOAD_PATH = "/api/files/"
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 CLOSE_FORBIDDEN = 4003
@@ -144,10 +145,12 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # A file goes to the disk as it comes, and its handler has a limit of its own.
+        limit = float("inf") if _is_upload(scope) else self.limit
         seen = 0
         finished = False
         length = Headers(scope=scope).get("content-length", "")
-        declared_too_large = length.isdigit() and int(length) > self.limit
+        declared_too_large = length.isdigit() and int(length) > limit
 
         async def counted() -> Message:
             nonlocal seen, finished
@@ -157,7 +160,7 @@ class BodyLimit:
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
                 finished = not message.get("more_body", False)
-                if seen > self.limit:
+                if seen > limit:
                     raise _BodyTooLarge(self.limit)
             else:
                 finished = True
@@ -183,6 +186,11 @@ class BodyLimit:
             await send(message)
 
         await self.app(scope, counted, send_then_linger)
+
+
+def _is_upload(scope: Scope) -> bool:
+    """Whether the body is a file."""
+    return scope["method"] == "PUT" and scope["path"].startswith(UPLOAD_PATH)
 
 
 @dataclass(frozen=True, kw_only=True)

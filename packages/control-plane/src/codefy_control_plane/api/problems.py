@@ -39,7 +39,12 @@ def api_error(status: int, code: str, /, **params: object) -> ApiError:
     return ApiError(status, reason(code, **params))
 
 
-def problem_of(status: int, why: Reason, problems: list[GraphProblem] | None = None) -> Problem:
+def problem_of(
+    status: int,
+    why: Reason,
+    problems: list[GraphProblem] | None = None,
+    current: msgspec.Struct | None = None,
+) -> Problem:
     """The body for a reason."""
     return Problem(
         title=http.HTTPStatus(status).phrase,
@@ -48,6 +53,7 @@ def problem_of(status: int, why: Reason, problems: list[GraphProblem] | None = N
         code=why.code,
         params=why.params,
         problems=problems,
+        current=msgspec.UNSET if current is None else msgspec.Raw(_encoder.encode(current)),
     )
 
 
@@ -56,10 +62,11 @@ def problem_response(
     why: Reason,
     problems: list[GraphProblem] | None = None,
     headers: Mapping[str, str] | None = None,
+    current: msgspec.Struct | None = None,
 ) -> Response:
     """A complete answer for a reason."""
     return Response(
-        _encoder.encode(problem_of(status, why, problems)),
+        _encoder.encode(problem_of(status, why, problems, current)),
         status_code=status,
         media_type=MEDIA_TYPE,
         headers=dict(headers) if headers else None,

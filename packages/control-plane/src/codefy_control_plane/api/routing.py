@@ -127,16 +127,18 @@ class Endpoint:
         except ApiError as error:
             return problem_response(error.status, error.reason, error.problems, error.headers)
         except Refused as error:
-            return problem_response(error.status, error.reason, error.problems)
+            return problem_response(error.status, error.reason, error.problems, current=error.current)
         if isinstance(result, Response):
             return result
         if result is None:
             return Response(status_code=204)
+        headers = {"cache-control": "no-store"}
+        revision = getattr(result, "revision", None)
+        if revision is not None:
+            # What a client gives back as If-Match.
+            headers["etag"] = f'"{revision}"'
         return Response(
-            _encoder.encode(result),
-            status_code=route.status,
-            media_type="application/json",
-            headers={"cache-control": "no-store"},
+            _encoder.encode(result), status_code=route.status, media_type="application/json", headers=headers
         )
 
     async def _arguments(self, route: ApiRoute, request: Request) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Times are Unix seconds. Fields that may be added later are added, never renamed 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,6 +33,8 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     params: dict[str, Any] = {}
     problems: list[GraphProblem] | None = None
     """For ``invalid_graph``: all of them."""
+    current: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """For a stale write (409): what is there now, as a ``GET`` answers it."""
 
 
 class Health(msgspec.Struct, kw_only=True):
@@ -347,6 +349,8 @@ class GraphSummary(msgspec.Struct, kw_only=True):
 
 class GraphList(msgspec.Struct, kw_only=True):
     graphs: list[GraphSummary]
+    drafts: list[GraphSummary] = []
+    """Drafts that are kept; of names that have no saved graph, or of one that was changed elsewhere meanwhile."""
 
 
 class SavedGraph(msgspec.Struct, kw_only=True):
@@ -354,6 +358,101 @@ class SavedGraph(msgspec.Struct, kw_only=True):
     revision: int
     updated_at: float
     graph: msgspec.Raw
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """What the canvas keeps of a graph that is not in its file: it has no name yet, or was saved elsewhere meanwhile."""
+
+    name: str
+    revision: int
+    """Of the draft."""
+    graph_revision: int
+    """The saved graph's revision that it was edited from; 0 when there was none."""
+    updated_at: float
+    graph: msgspec.Raw
+
+
+class SaveDraft(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+    base_revision: int | None = None
+    """The draft's revision it was edited from, 0 for a new one; another one on the server answers 409."""
+    graph_revision: int = 0
+
+
+class RenameGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    name: str
+
+
+class PresetSummary(msgspec.Struct, kw_only=True):
+    name: str
+    description: str
+    revision: int
+    updated_at: float
+    node_count: int
+    inputs: list[str]
+    """Names of the ports and parameters that it exposes."""
+    outputs: list[str]
+    params: list[str]
+
+
+class PresetList(msgspec.Struct, kw_only=True):
+    presets: list[PresetSummary]
+
+
+class StoredPreset(PresetSummary, kw_only=True):
+    preset: msgspec.Raw
+    """As it stands in a graph's ``presets``."""
+    presets: msgspec.Raw
+    """The presets that it holds, by name, to be taken into the graph with it."""
+    subgraphs: msgspec.Raw
+    """The subgraphs that its nodes name, likewise."""
+
+
+class SavePreset(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    preset: dict[str, Any]
+    presets: dict[str, Any] = {}
+    subgraphs: dict[str, Any] = {}
+    description: str = ""
+    base_revision: int | None = None
+    """The revision it was edited from, 0 for a new one; another one on the server answers 409."""
+
+
+class FileEntry(msgspec.Struct, kw_only=True):
+    name: str
+    path: str
+    """Below the user's folder, as nodes take it: ``pictures/cats.zip``."""
+    kind: str
+    """``file`` or ``folder``."""
+    size: int | None
+    """Bytes; ``None`` for a folder."""
+    modified_at: float
+    media_type: str
+    sha256: str | None = None
+    """Told for a file that was just uploaded."""
+
+
+class FileList(msgspec.Struct, kw_only=True):
+    path: str
+    entries: list[FileEntry]
+    """Folders first, then files, by name; at most 5,000."""
+    total: int
+    """How many there are."""
+    free_bytes: int
+    """On the disk of the folder."""
+
+
+class UploadProgress(msgspec.Struct, kw_only=True):
+    """What is here of a file that comes in parts; ``file`` once it is complete."""
+
+    received: int
+    """Bytes."""
+    file: FileEntry | None
+
+
+class ChangeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    action: Literal["make_folder", "move"]
+    to: str = ""
+    """For ``move``: the new path."""
 
 
 class SaveGraph(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from codefy_engine.graph.bypass import is_bypassed, without_bypassed
 from codefy_engine.graph.document import GraphDocument, GraphEdge, GraphNode, Subgraph
 from codefy_engine.graph.presets import NAMING_PARAM, PRESET, Expanded, Finding, Port, Presets, TooBig
 from codefy_engine.nodes.registry import Registry
@@ -57,15 +58,19 @@ class Prepared:
         presets = self.presets or Presets(self.source)
         found = presets.expand_template(PRESET, name)
         if self.registry is not None:
-            found.nodes = migrated(found.nodes, self.registry)
+            nodes = migrated(found.nodes, self.registry)
+            # What the preset shows outside is where values are put in and taken out.
+            ends = {node_id for ports in found.inputs.values() for node_id, _ in ports}
+            ends |= {node_id for node_id, _ in found.outputs.values()}
+            found.nodes, found.edges = without_bypassed(nodes, found.edges, self.registry, ends)
         return found
 
 
 def prepare_graph(document: GraphDocument, registry: Registry) -> Prepared:
-    """Migrate and expand; a document with nothing of either is taken as it is. Never raises."""
+    """Migrate, expand and leave out what is passed by; a document with nothing of these is taken as it is. Never raises."""
     levels = [document.nodes, *(subgraph.nodes for subgraph in document.subgraphs.values())]
-    with_presets = any(node.type in NAMING_PARAM for nodes in levels for node in nodes)
-    if not with_presets and not registry.migrates:
+    changes = any(node.type in NAMING_PARAM or is_bypassed(node) for nodes in levels for node in nodes)
+    if not changes and not registry.migrates:
         return Prepared(document, document, registry=registry)
     presets = Presets(document)
     try:
@@ -76,16 +81,20 @@ def prepare_graph(document: GraphDocument, registry: Registry) -> Prepared:
         }
     except TooBig:
         return Prepared(document, document, too_big=True, registry=registry)
+
+    def level_of(expanded: Expanded) -> Subgraph:
+        nodes = migrated(expanded.nodes, registry)
+        kept, edges = without_bypassed(nodes, expanded.edges, registry)
+        return Subgraph(nodes=kept, edges=edges)
+
+    outer = level_of(top)
     return Prepared(
         source=document,
         document=structs.replace(
             document,
-            nodes=migrated(top.nodes, registry),
-            edges=top.edges,
-            subgraphs={
-                name: Subgraph(nodes=migrated(level.nodes, registry), edges=level.edges)
-                for name, level in inner.items()
-            },
+            nodes=outer.nodes,
+            edges=outer.edges,
+            subgraphs={name: level_of(level) for name, level in inner.items()},
         ),
         findings=top.findings,
         subgraph_findings={name: level.findings for name, level in inner.items() if level.findings},
