@@ -163,7 +163,14 @@ def test_ddim_with_the_true_noise_gives_the_picture_back() -> None:
 
     visited: list[int] = []
     made = draw_samples(
-        guess, schedule, torch.randn(3, 4), steps=5, eta=0.0, clip=1.0, generator=None, check=lambda index, x: visited.append(index),
+        guess,
+        schedule,
+        torch.randn(3, 4),
+        steps=5,
+        eta=0.0,
+        clip=1.0,
+        generator=None,
+        check=lambda index, x: visited.append(index),
     )
     assert torch.allclose(made, picture, atol=1e-4)
     assert visited == [0, 1, 2, 3, 4]

@@ -596,8 +596,7 @@ export const catalogWords: Readonly<Record<string, string>> = {
   "One of them, counted with the batch as 0.": "其中之一，以批次為 0 起算。",
   Second: "第二",
   "The other, counted with the batch as 0.": "另一個，以批次為 0 起算。",
-  "Take numbers from A where the condition holds, from B elsewhere.":
-    "條件成立處取 A，其餘取 B。",
+  "Take numbers from A where the condition holds, from B elsewhere.": "條件成立處取 A，其餘取 B。",
   "Number the characters that occur in a text.": "為文字中出現的字元編號。",
   "Turn the numbers of a tokenizer back into text: int64 `[tokens]` → a text.":
     "將分詞器的編號轉回文字：int64 `[tokens]` → 文字。",

@@ -46,8 +46,7 @@ export default {
     "執行 {run_id} 沒有保留 {node_id} 的輸出「{port}」。伺服器結束前，會保留畫布最近幾次執行，以及要求記錄輸出的佇列執行。",
   steps_not_kept: "執行 {run_id} 沒有保留 {node_id} 的步驟：它沒有回報，或已讓位給較新的執行。",
   output_no_picture: "{node_id} 的輸出「{port}」不是圖片。",
-  outputs_on_worker:
-    "只有伺服器能記錄輸出。請拿掉 options.record_outputs，或改排在伺服器而不是 {worker}。",
+  outputs_on_worker: "只有伺服器能記錄輸出。請拿掉 options.record_outputs，或改排在伺服器而不是 {worker}。",
   example_not_found: "沒有範例「{name}」。",
   node_type_not_found: "沒有節點類型「{type}」。{suggestion}",
   graph_not_found: "沒有名為「{name}」的已儲存圖。",
@@ -75,8 +74,7 @@ export default {
   invalid_header: "標頭 {name}：{detail}。",
   invalid_target: "{detail}",
   unknown_device: "{where} 沒有裝置 {device}，它提供 {offered}。",
-  unknown_device_anywhere:
-    "伺服器和啟動後出現過的工作機都沒有 {device}。目前出現過：{offered}。",
+  unknown_device_anywhere: "伺服器和啟動後出現過的工作機都沒有 {device}。目前出現過：{offered}。",
   unknown_worker:
     "沒有登記過名為「{worker}」的工作機，啟動後也沒有出現過。請啟動它：codefy-agent start --name {worker}",
   interactive_with_worker: "畫布在伺服器中執行。要送到 {worker}，請排入佇列。",
