@@ -239,7 +239,7 @@ def test_a_heartbeat_tells_devices_and_runs() -> None:
     control(session)
     session.frames_received([assign()], 0.0)
     busy = Device(name="cpu", kind="cpu", load=0.5)
-    session.devices_read((busy,))
+    session.devices_read((busy,), 0.0)
     session.tick(10.0)
     assert control(session) == [Heartbeat(devices=(busy,), run_ids=("r1",))]
 

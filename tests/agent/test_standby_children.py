@@ -51,7 +51,7 @@ class Kept:
 @pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     made = Kept(tmp_path)
-    await made.children.devices_read(machine())
+    made.children.devices_read(machine())
     await made.ready()
     yield made
     await made.children.close()
@@ -85,7 +85,7 @@ async def test_it_waits_in_the_environment_of_its_slot(kept: Kept) -> None:
     assert "CODEFY_AGENT_TOKEN" not in environment
     card = DeviceIdentity(name="cuda:1", uuid="GPU-b")
     kept.children.run_assigned(KEY, run_on(card))
-    await kept.children.devices_read(machine(card))
+    kept.children.devices_read(machine(card))
     kept.children.run_ended(KEY)
     async with asyncio.timeout(20):
         while [each.device for each in kept.children.states()] != ["cuda:1"]:
@@ -106,7 +106,7 @@ async def test_one_whose_engine_changed_is_not_given_out(kept: Kept) -> None:
 async def test_one_whose_engine_changed_is_replaced_while_it_waits(kept: Kept) -> None:
     pid = await kept.ready()
     kept.watched.unlink()
-    await kept.children.devices_read(machine())
+    kept.children.devices_read(machine())
     await gone(pid)
     assert await kept.ready() != pid
 
@@ -130,7 +130,7 @@ async def test_a_program_that_is_no_engine_is_no_reason_to_fail(tmp_path: Path) 
             inherited=os.environ,
             changed=lambda: None,
         )
-        await kept.children.devices_read(machine())
+        kept.children.devices_read(machine())
         async with asyncio.timeout(20):
             while kept.children.states():
                 await asyncio.sleep(0.002)

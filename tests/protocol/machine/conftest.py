@@ -1,10 +1,9 @@
-"""A machine made of text: the fake driver library, built once per session."""
+"""A machine made of text, for a process that lists its devices."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,37 +12,19 @@ from typing import Any
 
 import pytest
 
-_SOURCE = Path(__file__).with_name("fake_nvml.c")
 _READ = """
 import json, sys, msgspec
 from codefy_protocol.machine import DeviceInventory
 inventory = DeviceInventory()
-print(json.dumps([msgspec.to_builtins(d) for d in inventory.read()]), flush=True)
+def tell():
+    reading = inventory.read_with_processes()
+    assert reading.devices[1:] == () or reading.processes
+    print(json.dumps(msgspec.to_builtins(reading)), flush=True)
+tell()
 for line in sys.stdin:
-    print(json.dumps([msgspec.to_builtins(d) for d in inventory.read()]), flush=True)
+    tell()
 inventory.close()
 """
-
-
-@pytest.fixture(scope="session")
-def nvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None or sys.platform != "linux":
-        pytest.skip("needs Linux and a C compiler")
-    folder = tmp_path_factory.mktemp("nvml")
-    library = folder / "libnvidia-ml.so.1"
-    command = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-Wl,-soname,libnvidia-ml.so.1",
-        "-o",
-        str(library),
-        str(_SOURCE),
-    ]
-    subprocess.run(command, check=True)
-    return folder
 
 
 class FakeMachine:
@@ -62,11 +43,19 @@ class FakeMachine:
             env=environ,
             text=True,
         )
-        self.devices = self._next()
+        self.devices: list[dict[str, Any]] = []
+        self.processes: dict[str, list[tuple[int, int]] | None] = {}
+        """By card: process ids and bytes."""
+        self._next()
 
-    def _next(self) -> list[dict[str, Any]]:
+    def _next(self) -> None:
         assert self._process.stdout is not None
-        return json.loads(self._process.stdout.readline())
+        reading = json.loads(self._process.stdout.readline())
+        self.devices = reading["devices"]
+        self.processes = {
+            name: None if listed is None else [(each["pid"], each["memory"]) for each in listed]
+            for name, listed in reading["processes"].items()
+        }
 
     def change(self, *lines: str) -> list[dict[str, Any]]:
         """Describe the machine anew and read it again in the same process."""
@@ -74,7 +63,7 @@ class FakeMachine:
         assert self._process.stdin is not None
         self._process.stdin.write("again\n")
         self._process.stdin.flush()
-        self.devices = self._next()
+        self._next()
         return self.devices
 
     def cuda(self) -> list[str]:

@@ -4,6 +4,8 @@
  * One line per card or instance, fields by '|', an empty field is "not supported":
  *   card|UUID|NAME|TOTAL|FREE|LOAD|TEMPERATURE|MILLIWATTS|MIG (0, 1 or empty)
  *   mig|UUID|NAME|TOTAL|FREE          (belongs to the card above it)
+ *   process|PID|BYTES|KIND            (on the card or instance above it; KIND graphics, else it computes)
+ *   noprocesses                       (the card or instance above it does not list its processes)
  *   lost                              (a card that answers nothing)
  *   nodriver                          (nvmlInit fails)
  */
@@ -15,6 +17,7 @@
 #define INVALID 2
 #define NOT_SUPPORTED 3
 #define NOT_FOUND 6
+#define INSUFFICIENT 7
 #define NO_DRIVER 9
 #define LOST 15
 #define FIELDS 9
@@ -72,18 +75,20 @@ int nvmlInitWithFlags(unsigned flags) { (void)flags; load(); return count && is(
 int nvmlShutdown(void) { return OK; }
 const char *nvmlErrorString(int code) { (void)code; return "fake"; }
 
+static int whole(const line_t *line) { return is(line, "card") || is(line, "lost"); }
+
 int nvmlDeviceGetCount_v2(unsigned *out) {
     load();
     if (count && is(&lines[0], "nodriver")) return NO_DRIVER;
     *out = 0;
-    for (int i = 0; i < count; i++) if (!is(&lines[i], "mig")) ++*out;
+    for (int i = 0; i < count; i++) if (whole(&lines[i])) ++*out;
     return OK;
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out) {
     load();
     for (int i = 0; i < count; i++) {
-        if (is(&lines[i], "mig") || index--) continue;
+        if (!whole(&lines[i]) || index--) continue;
         *out = (void *)(long)(i + 1);
         return OK;
     }
@@ -132,7 +137,39 @@ int nvmlDeviceGetMaxMigDeviceCount(void *handle, unsigned *out) { (void)handle; 
 
 int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned index, void **out) {
     load();
-    for (long i = (long)handle; i < count && is(&lines[i], "mig"); i++)
-        if (!index--) { *out = (void *)(i + 1); return OK; }
+    for (long i = (long)handle; i < count && !whole(&lines[i]); i++)
+        if (is(&lines[i], "mig") && !index--) { *out = (void *)(i + 1); return OK; }
     return NOT_FOUND;
+}
+
+typedef struct { unsigned pid; unsigned long long bytes; unsigned gpu_instance, compute_instance; } process_t;
+
+static int processes(void *handle, const char *kind, unsigned *wanted, process_t *out) {
+    line_t *line;
+    int result = find(handle, &line);
+    unsigned found = 0;
+    if (result) return result;
+    for (long i = (long)handle; i < count && !whole(&lines[i]) && !is(&lines[i], "mig"); i++) {
+        if (is(&lines[i], "noprocesses")) return NOT_SUPPORTED;
+        if (!is(&lines[i], "process")) continue;
+        int draws = lines[i].fields > 3 && strcmp(lines[i].field[3], "graphics") == 0;
+        if (draws != (strcmp(kind, "graphics") == 0)) continue;
+        if (out && found < *wanted) {
+            out[found].pid = (unsigned)strtoul(lines[i].field[1], NULL, 10);
+            out[found].bytes = strtoull(lines[i].field[2], NULL, 10);
+            out[found].gpu_instance = out[found].compute_instance = 0xFFFFFFFF;
+        }
+        found++;
+    }
+    int small = found > (out ? *wanted : 0);
+    *wanted = found;
+    return small ? INSUFFICIENT : OK;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *wanted, process_t *out) {
+    return processes(handle, "compute", wanted, out);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *handle, unsigned *wanted, process_t *out) {
+    return processes(handle, "graphics", wanted, out);
 }

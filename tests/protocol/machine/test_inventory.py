@@ -114,6 +114,18 @@ def test_without_the_library_the_binding_is_never_imported() -> None:
     assert subprocess.run([sys.executable, "-c", code], env=environ, check=False).returncode == 0
 
 
+def test_who_is_on_a_card(machine) -> None:
+    box = machine(A, "process|20|500|", "process|10|700|graphics", "process|20|900|graphics", B)
+    assert box.processes == {"cuda:0": [(10, 700), (20, 900)], "cuda:1": []}
+    box.change(A, "noprocesses", B, "process|10|5|")
+    assert box.processes == {"cuda:0": None, "cuda:1": [(10, 5)]}
+
+
+def test_who_is_on_an_instance(machine) -> None:
+    box = machine(SPLIT, INSTANCE, "process|7|1|", INSTANCE_2, "process|8|2|", A, "process|9|3|")
+    assert box.processes == {"cuda:1": [(9, 3)], "cuda:2": [(7, 1)], "cuda:3": [(8, 2)]}
+
+
 def test_read_twice_gives_the_same_devices() -> None:
     inventory = DeviceInventory()
     try:

@@ -25,6 +25,7 @@ from codefy_agent.input_cache import InputCache
 from codefy_agent.inputs import FetchSettings, InputFetcher
 from codefy_agent.link import Link
 from codefy_agent.lock import folder_lock
+from codefy_agent.machine import Machine
 from codefy_agent.runner import RunnerSettings
 from codefy_agent.session import (
     AgentSession,
@@ -46,13 +47,12 @@ from codefy_agent.state import STATE_FILE, AgentState, write_state
 from codefy_agent.store import AttemptStore
 from codefy_agent.workshop import Workshop
 from codefy_protocol import PROTOCOL_VERSION, __version__, capabilities
-from codefy_protocol.frames import Catalog, Hello
-from codefy_protocol.machine import DeviceInventory, boot_id, machine_id, platform_name
+from codefy_protocol.frames import Catalog, Device, Hello
+from codefy_protocol.machine import boot_id, machine_id, platform_name
 
 logger = logging.getLogger(__name__)
 
 STOP_GRACE_S = 10.0
-_DEVICES_EVERY_S = 5.0
 _STATE_DELAY_S = 0.1
 
 
@@ -78,7 +78,7 @@ class Agent:
     def __init__(self, config: AgentConfig, control: ControlPlane) -> None:
         self._config = config
         self._control = control
-        self._inventory = DeviceInventory()
+        self._machine = Machine(self._devices_read)
         fetcher = InputFetcher(
             control,
             InputCache(config.folder / "inputs"),
@@ -104,6 +104,7 @@ class Agent:
             gather=fetcher.gather,
             runner_settings=config.runner,
             standby=self._standby,
+            machine=self._machine,
         )
         self._exit: asyncio.Future[ExitAgent] = asyncio.get_running_loop().create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -131,7 +132,7 @@ class Agent:
                 await self._workshop.close()
                 if self._standby is not None:
                     await self._standby.close()
-                self._inventory.close()
+                self._machine.close()
                 with contextlib.suppress(OSError):
                     (self._config.folder / STATE_FILE).unlink()
 
@@ -147,7 +148,7 @@ class Agent:
 
     async def _prepare(self) -> None:
         restored = await asyncio.to_thread(self._workshop.restore)
-        devices = await asyncio.to_thread(self._inventory.read)
+        devices = await self._machine.read()
         machine, boot, platform = await asyncio.to_thread(lambda: (machine_id(), boot_id(), platform_name()))
         hello = Hello(
             name=self._config.name,
@@ -174,10 +175,12 @@ class Agent:
 
     async def _work(self) -> ExitAgent:
         self._carry_out(self._session.start(time.monotonic()))
+        if self._standby is not None:
+            self._standby.devices_read(self._session.devices)
         async with asyncio.TaskGroup() as tasks:
             background = [
                 tasks.create_task(self._link.run(), name="connection"),
-                tasks.create_task(self._watch_machine(), name="machine"),
+                tasks.create_task(self._machine.watch(), name="machine"),
                 tasks.create_task(
                     keep_discovering(self._config.discover_command, self._catalog_known), name="catalog"
                 ),
@@ -209,16 +212,12 @@ class Agent:
             for number in numbers:
                 loop.remove_signal_handler(number)
 
-    async def _watch_machine(self) -> None:
-        """Read the devices again and again, in a thread: a driver may take its time, heartbeats may not."""
-        devices = self._session.devices
-        while True:
-            if self._standby is not None:
-                await self._standby.devices_read(devices)
-            await asyncio.sleep(_DEVICES_EVERY_S)
-            devices = await asyncio.to_thread(self._inventory.read)
-            self._session.devices_read(devices)
-            self._workshop.retry_writes()
+    def _devices_read(self, devices: tuple[Device, ...]) -> None:
+        self._session.devices_read(devices, time.monotonic())
+        self._workshop.retry_writes()
+        if self._standby is not None:
+            self._standby.devices_read(devices)
+        self._carry_out(())
 
     def _catalog_known(self, catalog: Catalog) -> None:
         self._session.catalog_known(catalog)

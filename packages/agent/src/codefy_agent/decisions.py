@@ -124,10 +124,17 @@ def failed(key: AttemptKey, code: str, /, **params: str) -> FinishAttempt:
 
 
 def device_refusal(assign: Assign, devices: Iterable[Device]) -> tuple[str, dict[str, str]] | None:
-    """Why the assignment's devices cannot be had: one is missing, or has another UUID than at placement (S-5)."""
+    """Why the assignment's devices cannot be had: one is missing, or has another UUID than at placement (S-5), or a set
+    has an instance of a split card (P-10)."""
+    devices = tuple(devices)
     offered = {device.name: device.uuid for device in devices}
     for wanted in assign.devices:
         if wanted.name not in offered or (wanted.uuid is not None and offered[wanted.name] != wanted.uuid):
             device = wanted.name if wanted.name not in offered else f"{wanted.name} ({wanted.uuid})"
             return reasons.DEVICE_NOT_OFFERED, {"device": device, "offered": ", ".join(offered) or "none"}
+    if len(assign.devices) > 1:
+        instances = {device.name for device in devices if device.mig}
+        for wanted in assign.devices:
+            if wanted.name in instances:
+                return reasons.MIG_IN_SET, {"device": wanted.name}
     return None

@@ -85,6 +85,11 @@ class GuardedProcess:
         self.exited = asyncio.Event()
         """The main process ended."""
 
+    @property
+    def mark(self) -> str:
+        """By what its descendants are known."""
+        return self._environment.get(MARK, "")
+
     async def start(self) -> int:
         """Start it; returns its process id.
 
@@ -222,7 +227,7 @@ class GuardedProcess:
     def _guard_gone(self) -> None:
         if not self._gone.is_set():
             # Somebody killed the guard. The kernel killed the main process with it; the rest is found by its mark.
-            self._stuck = kill_marked(MARK, self._environment.get(MARK, ""))
+            self._stuck = kill_marked(MARK, self.mark)
             self._not_started("its guard process ended")
             self._ended(None, "SIGKILL")
             self._gone.set()

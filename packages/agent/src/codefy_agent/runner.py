@@ -31,6 +31,9 @@ RUN_FINISHED = "run_finished"
 _NO_ENGINE = "No module named 'codefy_engine'"
 _finished_decoder = msgspec.json.Decoder(RunFinishedBody)
 
+Begun = Callable[[int, str], None]
+"""Told the process id and the mark of the run's main process."""
+
 TakeStandby = Callable[[Assign], Awaitable[StandbyChild | None]]
 """A child that was started ahead and suits the assignment."""
 
@@ -67,6 +70,7 @@ class Runner:
         record: called with every record but ``run_finished``.
         gather: gets what the assignment names by hash, before the child is started.
         take_standby: gives a child that was started ahead, when there is one.
+        begun: called when the run has a process; again, when it has to have another one.
     """
 
     def __init__(
@@ -79,10 +83,13 @@ class Runner:
         record: Record,
         gather: Gather = carried,
         take_standby: TakeStandby | None = None,
+        begun: Begun | None = None,
         inherited: Mapping[str, str] | None = None,
         settings: RunnerSettings | None = None,
     ) -> None:
         self.pid: int | None = None
+        self.stuck: tuple[int, ...] = ()
+        """Processes of the run that could not be killed."""
         self._assign = assign
         self._command = command
         self._folders = folders
@@ -90,6 +97,7 @@ class Runner:
         self._record = record
         self._gather = gather
         self._take_standby = take_standby
+        self._begun = begun
         self._inputs: Inputs | None = None
         self._inherited = os.environ if inherited is None else inherited
         self._settings = settings or RunnerSettings()
@@ -135,6 +143,7 @@ class Runner:
             return self._failed(reason(reasons.CHILD_NOT_STARTED, detail=str(error)))
         finally:
             self._finish_console()
+        self.stuck = end.stuck
         if end.stuck:
             logger.warning("run %s: processes %s cannot be killed", assign.run_id, end.stuck)
         return self._verdict(process, end)
@@ -179,6 +188,8 @@ class Runner:
                 self.pid = standby.pid
                 standby.attach(self._received, self._printed)
                 self._begin()
+            if self._begun is not None:
+                self._begun(self.pid, process.mark)
             await self._watch(process)
             return await process.wait()
         finally:

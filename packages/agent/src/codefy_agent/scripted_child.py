@@ -41,6 +41,7 @@ from typing import Any
 
 import msgspec
 
+from codefy_agent.environment import device_aliases
 from codefy_protocol import PROTOCOL_VERSION, __version__, pipe
 from codefy_protocol.bodies import MetricPoint, MetricsBody, RunError, RunFinishedBody, RunStartedBody
 from codefy_protocol.discovery import Discovery
@@ -95,7 +96,11 @@ class ScriptedChild:
         self._record(
             "run_started",
             RunStartedBody(
-                pid=os.getpid(), engine_version=version, device=start.device, visible_devices=visible
+                pid=os.getpid(),
+                engine_version=version,
+                device=start.device,
+                visible_devices=visible,
+                device_aliases=device_aliases(start.devices),
             ),
         )
         for verb, *arguments in msgspec.json.decode(start.graph, type=_Script).script:

@@ -303,9 +303,13 @@ class AgentSession:
 
     # -------------------------------------------------------------- the machine and its runs
 
-    def devices_read(self, devices: tuple[Device, ...]) -> None:
-        """What the machine offers now; goes out with the next heartbeat."""
+    def devices_read(self, devices: tuple[Device, ...], now: float) -> None:
+        """What the machine offers now; goes out with the next heartbeat, at once when a card became unclean or clean."""
+        before = {device.name: device.unclean for device in self._devices}
+        changed = any(device.unclean != before.get(device.name) for device in devices)
         self._devices = devices
+        if changed and self.state is ConnectionState.LIVE:
+            self._beat(now)
 
     def catalog_known(self, catalog: Catalog) -> None:
         """Node catalog and fingerprint are known or changed; told now and after every welcome."""
@@ -474,9 +478,10 @@ class AgentSession:
 
     def _beat(self, now: float) -> None:
         self._next_heartbeat = now + self._heartbeat_s
-        if not any(isinstance(frame, Heartbeat) for frame in self._control):
-            run_ids = tuple(run_id for run_id, _ in self.running())
-            self._control.append(Heartbeat(devices=self._devices, run_ids=run_ids))
+        # The latest word counts: one that still waits for the socket is out of date.
+        self._control = deque(frame for frame in self._control if not isinstance(frame, Heartbeat))
+        run_ids = tuple(run_id for run_id, _ in self.running())
+        self._control.append(Heartbeat(devices=self._devices, run_ids=run_ids))
 
     def _close(self, reason: str) -> list[Decision]:
         self._closing = True

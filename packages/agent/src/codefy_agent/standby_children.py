@@ -119,6 +119,7 @@ class StandbyChildren:
         self._changed = changed
         self._children: dict[int, StandbyChild] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._checks: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -134,9 +135,15 @@ class StandbyChildren:
         )
 
     # -------------------------------------------------------------- events
-    async def devices_read(self, devices: tuple[Device, ...]) -> None:
+    def devices_read(self, devices: tuple[Device, ...]) -> None:
         """The devices now; also the time to see whether the engine has changed."""
         self._carry_out(self._pool.devices_read(devices, time.monotonic()))
+        if not self._checks:
+            task = asyncio.create_task(self._check())
+            self._checks.add(task)
+            task.add_done_callback(self._checks.discard)
+
+    async def _check(self) -> None:
         for child in list(self._children.values()):
             if child.usable and await self._outdated(child):
                 self._carry_out(self._pool.outdated(child.number, time.monotonic()))
@@ -180,7 +187,7 @@ class StandbyChildren:
         self._carry_out(self._pool.stop(time.monotonic()))
         if self._timer is not None:
             self._timer.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await asyncio.gather(*self._checks, *self._ending, return_exceptions=True)
 
     # -------------------------------------------------------------- decisions
     def _carry_out(self, decisions: Sequence[Decision]) -> None:

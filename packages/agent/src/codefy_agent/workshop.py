@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from codefy_agent.inputs import Gather, carried
+from codefy_agent.machine import Machine
 from codefy_agent.records import AttemptRecords
 from codefy_agent.runner import Folders, Record, Runner, RunnerSettings
 from codefy_agent.session import AgentSession, AttemptKey, Decision, RestoredAttempt
@@ -40,6 +42,7 @@ class Workshop:
         files: where runs find files, when the control plane names no folder that is here.
         gather: gets what an assignment names by hash.
         standby: children that were started ahead, when there are to be any.
+        machine: knows when a run has left its cards.
     """
 
     def __init__(
@@ -52,8 +55,10 @@ class Workshop:
         gather: Gather = carried,
         runner_settings: RunnerSettings | None = None,
         standby: StandbyChildren | None = None,
+        machine: Machine | None = None,
     ) -> None:
         self._standby = standby
+        self._machine = machine
         self._store = store
         self._engine_command = engine_command
         self._files = files
@@ -109,6 +114,9 @@ class Workshop:
                 record=records.add if self._standby is None else self._watching(key, records, self._standby),
                 gather=self._gather,
                 take_standby=None if self._standby is None else self._standby.take,
+                begun=None
+                if self._machine is None
+                else functools.partial(self._machine.run_started, key, assign),
                 settings=self._runner_settings,
             )
         except OSError as error:
@@ -187,7 +195,11 @@ class Workshop:
             del self._runs[key]
             if self._standby is not None:
                 self._standby.run_ended(key)
-        records.finish(body)
+        try:
+            if self._machine is not None:
+                await self._machine.left(key, runner.stuck)
+        finally:
+            records.finish(body)
 
     @staticmethod
     def _watching(key: AttemptKey, records: AttemptRecords, standby: StandbyChildren) -> Record:

@@ -25,12 +25,30 @@ _MILLIWATTS = 1000.0
 _MAX_MIG_INSTANCES = 64
 
 
+class CardProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that the driver lists on a card."""
+
+    pid: int
+    """As the driver knows it: in a container that need not be a process of ours."""
+    memory: int = 0
+    """Bytes; 0 when the driver does not say."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """The devices, and who is on the cards."""
+
+    devices: tuple[Device, ...]
+    processes: dict[str, tuple[CardProcess, ...] | None] = {}
+    """By name of every card; ``None`` where the driver does not list them."""
+
+
 class _Card(msgspec.Struct):
     """One CUDA device as the driver lists it, before it has a name."""
 
     index: int
-    """NVML index of the whole card."""
+    """The number in its name: that of NVML for a whole card, one after all of those for an instance."""
     device: Device
+    processes: tuple[CardProcess, ...] | None = None
 
 
 class DeviceInventory:
@@ -50,8 +68,17 @@ class DeviceInventory:
 
     def read(self) -> tuple[Device, ...]:
         """The devices now, the processor first. Never raises: what the driver does not say is ``None``."""
+        return self._read(processes=False).devices
+
+    def read_with_processes(self) -> Reading:
+        """The devices and the processes on the cards, of one moment. Never raises."""
+        return self._read(processes=True)
+
+    def _read(self, *, processes: bool) -> Reading:
         with self._lock:
-            return (self._processor(), *self._cuda(), *_apple_gpu())
+            cards = self._cuda(processes)
+            devices = (self._processor(), *(card.device for card in cards), *_apple_gpu())
+        return Reading(devices=devices, processes={card.device.name: card.processes for card in cards})
 
     def close(self) -> None:
         """Let go of the driver's library."""
@@ -70,16 +97,16 @@ class DeviceInventory:
         )
 
     # -------------------------------------------------------------- CUDA
-    def _cuda(self) -> tuple[Device, ...]:
+    def _cuda(self, processes: bool) -> list[_Card]:
         nvml = self._started_nvml()
         if nvml is None:
-            return ()
+            return []
         try:
             count = int(nvml.nvmlDeviceGetCount())
         except nvml.NVMLError:
             # The driver went away under us (an update, a reset): start over at the next reading.
             self._shut_down_nvml()
-            return ()
+            return []
         whole: list[_Card] = []
         instances: list[_Card] = []
         for index in range(count):
@@ -88,14 +115,19 @@ class DeviceInventory:
                 continue
             if _mig_enabled(nvml, handle):
                 # CUDA cannot use such a card as a whole, only its instances.
-                instances += [_Card(index, device) for device in _mig_instances(nvml, handle)]
+                for instance, device in _mig_instances(nvml, handle):
+                    listed = _processes(nvml, instance) if processes else None
+                    instances.append(_Card(count + len(instances), device, listed))
             else:
                 device = _card(nvml, handle)
                 if device is not None:
-                    whole.append(_Card(index, device))
-        named = [_named(card.device, card.index) for card in whole]
-        named += [_named(card.device, count + place) for place, card in enumerate(instances)]
-        return tuple(visible_cards(named, self._visible))
+                    whole.append(_Card(index, device, _processes(nvml, handle) if processes else None))
+        cards = [
+            _Card(card.index, _named(card.device, card.index), card.processes)
+            for card in (*whole, *instances)
+        ]
+        shown = {device.name for device in visible_cards([card.device for card in cards], self._visible)}
+        return [card for card in cards if card.device.name in shown]
 
     def _started_nvml(self) -> Any:
         if self._nvml is not None or self._library_missing:
@@ -181,17 +213,30 @@ def _mig_enabled(nvml: Any, handle: Any) -> bool:
     return mode is not None and mode[0] == nvml.NVML_DEVICE_MIG_ENABLE
 
 
-def _mig_instances(nvml: Any, parent: Any) -> list[Device]:
+def _mig_instances(nvml: Any, parent: Any) -> list[tuple[Any, Device]]:
     count = _ask(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(parent)) or 0
-    devices: list[Device] = []
+    devices: list[tuple[Any, Device]] = []
     for index in range(min(int(count), _MAX_MIG_INSTANCES)):
         handle = _ask(nvml, lambda index=index: nvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, index))
         if handle is None:  # the places of a card need not be filled in order
             continue
         device = _card(nvml, handle, mig=True)
         if device is not None and device.uuid is not None:
-            devices.append(device)
+            devices.append((handle, device))
     return devices
+
+
+def _processes(nvml: Any, handle: Any) -> tuple[CardProcess, ...] | None:
+    """Who computes or draws on a card, each process once; ``None`` when the driver does not tell."""
+    computing: list[Any] | None = _ask(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    if computing is None:
+        return None
+    # A process that draws holds memory too. Not every driver lists those, and instances have none.
+    drawing: list[Any] = _ask(nvml, lambda: nvml.nvmlDeviceGetGraphicsRunningProcesses(handle)) or []
+    found: dict[int, int] = {}
+    for each in (*computing, *drawing):
+        found[int(each.pid)] = max(found.get(int(each.pid), 0), int(each.usedGpuMemory or 0))
+    return tuple(CardProcess(pid=pid, memory=memory) for pid, memory in sorted(found.items()))
 
 
 def _card(nvml: Any, handle: Any, *, mig: bool = False) -> Device | None:
