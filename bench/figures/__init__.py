@@ -1,6 +1,6 @@
 """The figures by group."""
 
-from bench.figures import agent, events, graph, start, training
+from bench.figures import agent, events, graph, start, training, web
 from bench.measure import Measure
 
 FIGURES: dict[str, Measure] = {
@@ -9,4 +9,5 @@ FIGURES: dict[str, Measure] = {
     "events": events.measure,
     "graph": graph.measure,
     "training": training.measure,
+    "web": web.measure,
 }
