@@ -38,11 +38,19 @@ export function useStageNodes() {
   }
 
   const chosen = useMemo(() => new Set(selection), [selection]);
+  const marked = useRef(new WeakMap<FlowNode, FlowNode>());
   const shownNodes = useMemo(
     () =>
-      nodes.map((node) =>
-        (node.selected ?? false) === chosen.has(node.id) ? node : { ...node, selected: chosen.has(node.id) },
-      ),
+      nodes.map((node) => {
+        if ((node.selected ?? false) === chosen.has(node.id)) return node;
+        // The same object as in the frame before, so that only what moved is drawn again.
+        let shown = marked.current.get(node);
+        if (shown === undefined || shown.selected !== chosen.has(node.id)) {
+          shown = { ...node, selected: chosen.has(node.id) };
+          marked.current.set(node, shown);
+        }
+        return shown;
+      }),
     [nodes, chosen],
   );
   const shownEdges = useMemo(
@@ -141,6 +149,16 @@ export function useStageNodes() {
   const onNodeDrag = useCallback<OnNodeDrag<FlowNode>>((_, _node, all) => onDrag(all), [onDrag]);
   const onNodeDragStop = useCallback<OnNodeDrag<FlowNode>>((_, _node, all) => onDragStop(all), [onDragStop]);
 
+  const onSelectionDragStart = useCallback(
+    (_: React.MouseEvent, all: FlowNode[]) => onDragStart(all),
+    [onDragStart],
+  );
+  const onSelectionDrag = useCallback((_: React.MouseEvent, all: FlowNode[]) => onDrag(all), [onDrag]);
+  const onSelectionDragStop = useCallback(
+    (_: React.MouseEvent, all: FlowNode[]) => onDragStop(all),
+    [onDragStop],
+  );
+
   const removeChosen = useCallback(() => {
     const state = store.getState();
     const focused = document.activeElement?.closest<HTMLElement>("[data-node]")?.dataset.node;
@@ -156,26 +174,16 @@ export function useStageNodes() {
   }, [removeChosen]);
 
   return {
-    level,
-    depth,
-    handlers: {
-      nodes: shownNodes,
-      edges: shownEdges,
-      onNodesChange,
-      onEdgesChange,
-      onNodeDragStart,
-      onNodeDrag,
-      onNodeDragStop,
-      onSelectionDragStart: useCallback(
-        (_: React.MouseEvent, all: FlowNode[]) => onDragStart(all),
-        [onDragStart],
-      ),
-      onSelectionDrag: useCallback((_: React.MouseEvent, all: FlowNode[]) => onDrag(all), [onDrag]),
-      onSelectionDragStop: useCallback(
-        (_: React.MouseEvent, all: FlowNode[]) => onDragStop(all),
-        [onDragStop],
-      ),
-    },
+    nodes: shownNodes,
+    edges: shownEdges,
+    onNodesChange,
+    onEdgesChange,
+    onNodeDragStart,
+    onNodeDrag,
+    onNodeDragStop,
+    onSelectionDragStart,
+    onSelectionDrag,
+    onSelectionDragStop,
   };
 }
 

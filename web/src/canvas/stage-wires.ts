@@ -1,5 +1,5 @@
 import type { Connection, FinalConnectionState, OnConnectStartParams } from "@xyflow/react";
-import { useCallback, useState } from "react";
+import { useCallback } from "react";
 import { bridge } from "./model/bridge";
 import { inputOf, outputOf } from "./model/catalog";
 import { refuses } from "./model/connect";
@@ -16,7 +16,6 @@ import { useStageUi } from "./store/stage-ui";
 export function useStageWires() {
   const { store, catalog } = useEditor();
   const word = useRefusalText();
-  const [hand, setHand] = useState<{ end: "source" | "target"; type: string } | null>(null);
 
   const portOf = useCallback(
     (nodeId: string | null, port: string | null, side: "source" | "target") => {
@@ -54,14 +53,14 @@ export function useStageWires() {
       useStageUi.setState({ refused: null });
       if (handleType === null) return;
       const port = portOf(nodeId, handleId, handleType);
-      if (port !== undefined) setHand({ end: handleType, type: port.type });
+      if (port !== undefined) useStageUi.setState({ hand: { end: handleType, type: port.type } });
     },
     [portOf],
   );
 
   const onConnectEnd = useCallback(
     (event: MouseEvent | TouchEvent, connection: FinalConnectionState) => {
-      setHand(null);
+      useStageUi.setState({ hand: null });
       const { fromHandle, toHandle, isValid } = connection;
       const at = "changedTouches" in event ? event.changedTouches[0] : event;
       if (fromHandle === null || at === undefined) return;
@@ -97,7 +96,7 @@ export function useStageWires() {
     [store, catalog, portOf, refusal, word],
   );
 
-  return { hand, isValidConnection, onConnect, onConnectStart, onConnectEnd };
+  return { isValidConnection, onConnect, onConnectStart, onConnectEnd };
 }
 
 function asEdge(connection: Connection | FlowEdge): GraphEdge {

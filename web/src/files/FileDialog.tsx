@@ -18,7 +18,8 @@ interface Props {
   /** Files to upload at once. */
   dropped: readonly File[];
   onClose: () => void;
-  onChoose: (path: string) => void;
+  /** Without it the files are only looked after. */
+  onChoose?: (path: string) => void;
 }
 
 /** The user's files: browse, upload, make folders, and choose one. */
@@ -94,7 +95,7 @@ export default function FileDialog({ title, value, choose, dropped, onClose, onC
   // With nothing marked, a parameter that takes a folder gets the one that is open.
   const result = chosen ?? (choose === "file" || folder === "" ? null : folder);
   const finish = (path: string | null) => {
-    if (path === null) return;
+    if (path === null || onChoose === undefined) return;
     onChoose(path);
     onClose();
   };
@@ -108,12 +109,16 @@ export default function FileDialog({ title, value, choose, dropped, onClose, onC
       foot={
         <>
           <span className="text-12 ink-3 grow clip" title={result ?? undefined}>
-            {result ?? t("nothingChosen")}
+            {onChoose === undefined ? t("forNodes") : (result ?? t("nothingChosen"))}
           </span>
-          <Button onPress={onClose}>{t("cancel", { ns: "common" })}</Button>
-          <Button kind="primary" isDisabled={result === null} onPress={() => finish(result)}>
-            {chosen === null && result !== null ? t("chooseFolder") : t("chooseThis")}
+          <Button onPress={onClose}>
+            {t(onChoose === undefined ? "close" : "cancel", { ns: "common" })}
           </Button>
+          {onChoose !== undefined && (
+            <Button kind="primary" isDisabled={result === null} onPress={() => finish(result)}>
+              {chosen === null && result !== null ? t("chooseFolder") : t("chooseThis")}
+            </Button>
+          )}
         </>
       }
     >

@@ -1,16 +1,18 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
-import { ApiProblem, type ExampleSummary, useExamples } from "../api";
+import { ApiProblem, type ExampleSummary, useExample, useExamples, useNodes } from "../api";
 import { useReason } from "../i18n/reasons";
 import { Button, buttonClass } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { inOrder, TOPICS, type Topic, topicsOf } from "./examples";
 import { GraphSketch } from "./GraphSketch";
 import "./gallery.css";
+import { keyTypes } from "./sketch";
 
 /** How many are shown before somebody asks for all. */
 const FIRST = 6;
+const KEY_TYPES = 4;
 
 /** The examples that ship with Codefy, each with a picture of its graph and what it teaches. */
 export function Gallery() {
@@ -86,6 +88,7 @@ function ExampleCard({ example, first }: { example: ExampleSummary; first: boole
         <p className="text-12 ink-2">
           {t(`example.${example.name}.text`, { defaultValue: example.description })}
         </p>
+        <KeyTypes name={example.name} />
         <div className="row">
           <Link
             className={buttonClass(first ? "primary" : "plain")}
@@ -100,5 +103,26 @@ function ExampleCard({ example, first }: { example: ExampleSummary; first: boole
         </div>
       </div>
     </article>
+  );
+}
+
+/** The nodes and layers that one meets here and not everywhere. */
+function KeyTypes({ name }: { name: string }) {
+  const { t } = useTranslation("home");
+  const { data } = useExample(name);
+  const nodes = useNodes();
+  const titles = useMemo(
+    () => new Map(nodes.data?.nodes.map((node) => [node.type, node.title])),
+    [nodes.data],
+  );
+  const types = useMemo(() => keyTypes(data?.graph, KEY_TYPES), [data]);
+  return (
+    <ul className="gallery-types" aria-label={t("uses")}>
+      {types.map((type) => (
+        <li key={type} className="tag">
+          {titles.get(type) ?? type}
+        </li>
+      ))}
+    </ul>
   );
 }

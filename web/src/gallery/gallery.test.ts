@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import home from "../home/locale";
 import { inOrder, topicsOf } from "./examples";
-import { type KnownType, sketchOf } from "./sketch";
+import { type KnownType, keyTypes, sketchOf } from "./sketch";
 
 const FOLDER = "../examples";
 const names = readdirSync(FOLDER)
@@ -34,6 +34,16 @@ describe("the examples that ship", () => {
       expect(node.x).toBeGreaterThan(sketch.box.x);
       expect(node.y + node.height).toBeLessThan(sketch.box.y + sketch.box.height);
     }
+  });
+});
+
+describe("keyTypes", () => {
+  it("tell the examples apart", () => {
+    const told = names.map((name) =>
+      keyTypes(JSON.parse(readFileSync(`${FOLDER}/${name}.json`, "utf8")), 4).join(", "),
+    );
+    expect(new Set(told).size).toBe(names.length);
+    expect(told.every((types) => types !== "")).toBe(true);
   });
 });
 

@@ -89,6 +89,35 @@ export function sketchOf(graph: unknown, types: ReadonlyMap<string, KnownType>):
   return { nodes, wires, box: boxAround(nodes) };
 }
 
+/** Parts that nearly every graph has, and that tell none from another. */
+const COMMON = new Set(
+  (
+    "SklearnDataset TrainTestSplit DataLoader DatasetToTensors TensorsToDataset TrainingLoop Evaluate AdamW Adam SGD " +
+    "CrossEntropyLoss MSELoss Print Module Submodule ModuleInput ModuleOutput ReLU Flatten Preset Subgraph ConstantValue"
+  ).split(" "),
+);
+
+/** What tells this graph from the others: the types of its nodes and layers that few have, those used most first. */
+export function keyTypes(graph: unknown, most: number): string[] {
+  const document = (graph ?? {}) as { nodes?: unknown; subgraphs?: unknown; presets?: unknown };
+  const levels = [
+    document,
+    ...Object.values(document.subgraphs ?? {}),
+    ...Object.values(document.presets ?? {}),
+  ];
+  const counts = new Map<string, number>();
+  for (const level of levels as ({ nodes?: unknown } | null)[]) {
+    for (const node of list(level?.nodes) as { type?: unknown }[]) {
+      const type = String(node?.type);
+      if (!COMMON.has(type)) counts.set(type, (counts.get(type) ?? 0) + 1);
+    }
+  }
+  return [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, most)
+    .map(([type]) => type);
+}
+
 function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Link } from "wouter";
 import { type RunSummary, useGraphs, useRuns } from "../api";
@@ -18,6 +18,9 @@ import { Icon } from "../ui/Icon";
 import { StateMark } from "../ui/StateMark";
 import "./home.css";
 
+const FileDialog = lazy(() => import("../files/FileDialog"));
+
+const NO_FILES: readonly File[] = [];
 const RECENT = 8;
 /** How many graphs are shown before somebody asks for all. */
 const GRAPHS = 6;
@@ -51,6 +54,7 @@ function Graphs() {
   const input = useRef<HTMLInputElement>(null);
   const { data } = useGraphs();
   const [all, setAll] = useState(false);
+  const [files, setFiles] = useState(false);
   const saved = data?.graphs ?? [];
   const drafts = data?.drafts ?? [];
   const undecided = new Set(drafts.map((draft) => draft.name));
@@ -63,7 +67,9 @@ function Graphs() {
     <section aria-labelledby="home-graphs">
       <div className="home-section-head">
         <h2 id="home-graphs">{t("graphs")}</h2>
-        <span className="grow" />
+        <span className="text-12 ink-3 grow clip">
+          {data !== undefined && graphs.length === 0 && t("noGraphs")}
+        </span>
         <Link
           className={buttonClass("plain", "s")}
           href={`/graphs/${untitledName([...names, ...undecided])}`}
@@ -74,6 +80,20 @@ function Graphs() {
         <Button size="s" icon="upload" onPress={() => input.current?.click()}>
           {t("importFile")}
         </Button>
+        <Button size="s" icon="folder" onPress={() => setFiles(true)}>
+          {t("files")}
+        </Button>
+        {files && (
+          <Suspense>
+            <FileDialog
+              title={t("filesTitle")}
+              value=""
+              choose="any"
+              dropped={NO_FILES}
+              onClose={() => setFiles(false)}
+            />
+          </Suspense>
+        )}
         <input
           ref={input}
           type="file"
@@ -82,9 +102,9 @@ function Graphs() {
           hidden
           aria-label={t("importFile")}
           onChange={(event) => {
-            const files = [...(event.target.files ?? [])];
+            const given = [...(event.target.files ?? [])];
             event.target.value = "";
-            void take(files);
+            void take(given);
           }}
         />
       </div>

@@ -21,6 +21,8 @@ export interface RefusedWire {
 
 interface StageUi {
   search: SearchRequest | null;
+  /** The wire that is being drawn: its free end looks for a port of `type`. */
+  hand: { end: "source" | "target"; type: string } | null;
   refused: RefusedWire | null;
   /** The command palette. */
   paletteOpen: boolean;
@@ -51,6 +53,7 @@ interface StageUi {
 
 export const useStageUi = create<StageUi>()((set) => ({
   search: null,
+  hand: null,
   refused: null,
   paletteOpen: false,
   wiring: null,
