@@ -318,7 +318,7 @@ async def test_interactive_with_a_worker_is_refused(house: House) -> None:
         ({"record_outputs": True, "target": Target(worker="box")}, "outputs_on_worker"),
         ({"record_outputs": True, "target": Target(worker="any")}, "outputs_on_worker"),
         ({"retry": {"max": 1}}, "not_supported_yet"),
-        ({"priority": 3}, "not_supported_yet"),
+        ({"priority": 101}, "invalid_body"),
     ],
 )
 async def test_what_can_never_run_is_refused_and_stored_nowhere(

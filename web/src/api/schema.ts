@@ -33,6 +33,10 @@ export interface ChangeFile {
   to?: string;
 }
 
+export interface ChangeRun {
+  priority: number;
+}
+
 export interface Choice {
   value: string | number | boolean;
   label: string;
@@ -318,6 +322,16 @@ export interface PortDefinition {
   repeat?: string;
 }
 
+export interface Preflight {
+  providers: ProspectView[];
+  usual_duration_s?: number | null;
+}
+
+export interface PreflightRequest {
+  graph: unknown;
+  options?: RunOptions;
+}
+
 export interface PresetList {
   presets: PresetSummary[];
 }
@@ -344,6 +358,14 @@ export interface Problem {
   current?: unknown;
 }
 
+export interface ProspectView {
+  worker_id: string;
+  verdict: string;
+  devices?: string[];
+  reason?: ReasonText | null;
+  ahead?: number;
+}
+
 export interface ProvenanceList {
   run_id: string;
   attempt: number;
@@ -367,6 +389,12 @@ export interface ProvenanceRecord {
   volatile?: boolean;
   ended_at?: number;
   duration_s?: number;
+}
+
+export interface ReasonText {
+  code: string;
+  message: string;
+  params?: Record<string, unknown>;
 }
 
 export interface Refusal {
@@ -676,6 +704,19 @@ export interface ValidateGraph {
 export interface VisibleIf {
   param: string;
   equals: (string | number | boolean)[];
+}
+
+export interface Waiting {
+  run_id: string;
+  position: number;
+  priority: number;
+  sentence: string;
+  reason?: ReasonText | null;
+  ahead?: string[];
+  blocked_by?: string[];
+  reserved_for?: string[];
+  expected_start_at?: number | null;
+  elsewhere?: ProspectView[];
 }
 
 export interface WatchRuns {

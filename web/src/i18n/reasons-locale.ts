@@ -88,6 +88,7 @@ export default {
   interactive_busy: "已有 {running} 個互動執行，到達上限。請停止其中一個，或將這個排入佇列。",
   not_supported_yet: "這個版本還不支援 {what}。",
   device_not_closed: "{worker} 的 {device} 上沒有先前執行留下的東西，不需要收回。",
+  run_not_waiting: "執行 {run_id} 的狀態是 {status}，並沒有在等候位置。",
   run_ended: "執行 {run_id} 已結束（{status}），沒有可取消的。",
   run_active: "執行 {run_id} 的狀態是 {status}。請先取消再刪除。",
   shutting_down: "伺服器正在關閉。請等它回來再試。",

@@ -199,6 +199,21 @@ class Client:
         """Ask a run to stop; committed when this returns."""
         return await self._post(schemas.RunCancelled, f"/api/runs/{run_id}/cancel")
 
+    async def set_priority(self, run_id: str, priority: int) -> schemas.RunDetail:
+        """Move a waiting run within its queue."""
+        body = msgspec.json.encode(schemas.ChangeRun(priority=priority))
+        answer = await self.request("PATCH", f"/api/runs/{run_id}", body=body)
+        return msgspec.json.decode(answer.content, type=schemas.RunDetail)
+
+    async def waiting(self, run_id: str) -> schemas.Waiting:
+        """Why a run waits, and until when."""
+        return await self._get(schemas.Waiting, f"/api/runs/{run_id}/waiting")
+
+    async def preflight(self, graph: bytes, options: RunOptions | None = None) -> schemas.Preflight:
+        """Where a graph could run now, later or never."""
+        body = schemas.PreflightRequest(graph=msgspec.Raw(graph), options=options or RunOptions())
+        return await self._post(schemas.Preflight, "/api/runs/preflight", msgspec.json.encode(body))
+
     async def delete(self, run_id: str) -> None:
         """Delete an ended run with everything it left."""
         await self.request("DELETE", f"/api/runs/{run_id}")

@@ -221,6 +221,7 @@ DEVICE_NOT_CLOSED = register(
     "device_not_closed",
     "Nothing of an earlier run is left on {device} of {worker}; there is nothing to reclaim.",
 )
+RUN_NOT_WAITING = register("run_not_waiting", "The run {run_id} is {status}; it does not wait for a place.")
 RUN_ENDED = register("run_ended", "The run {run_id} has ended ({status}); there is nothing to cancel.")
 RUN_ACTIVE = register("run_active", "The run {run_id} is {status}. Cancel it before deleting it.")
 SHUTTING_DOWN = register("shutting_down", "The server is shutting down. Try again when it is back.")

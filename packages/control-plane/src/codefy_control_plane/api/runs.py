@@ -9,14 +9,18 @@ import msgspec
 from codefy_control_plane.api.context import Context
 from codefy_control_plane.api.schemas import (
     ArtifactList,
+    ChangeRun,
     EventList,
     MetricList,
+    Preflight,
+    PreflightRequest,
     ProvenanceList,
     RunCancelled,
     RunDetail,
     RunList,
     RunSubmitted,
     SubmitRun,
+    Waiting,
 )
 
 RunStatus = Literal["queued", "running", "disconnected", "succeeded", "failed", "cancelled", "interrupted"]
@@ -70,6 +74,21 @@ async def list_runs(context: Context, query: RunsQuery) -> RunList:
 async def show_run(context: Context, run_id: str) -> RunDetail:
     """One run with its graph and options."""
     return await context.service.get(run_id)
+
+
+async def change_run(context: Context, run_id: str, body: ChangeRun) -> RunDetail:
+    """Change the priority of a waiting run."""
+    return await context.service.set_priority(run_id, body.priority)
+
+
+async def explain_waiting(context: Context, run_id: str) -> Waiting:
+    """Why a run waits, when it is expected to start, and what another target would change."""
+    return await context.service.waiting(run_id)
+
+
+async def preflight(context: Context, body: PreflightRequest) -> Preflight:
+    """Where a graph with these options could run now, later or never, and why. Stores nothing."""
+    return await context.service.preflight(bytes(body.graph), body.options)
 
 
 async def delete_run(context: Context, run_id: str) -> None:

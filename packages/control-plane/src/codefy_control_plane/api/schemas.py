@@ -118,6 +118,69 @@ class RunDetail(RunSummary, kw_only=True):
     peak_memory: PeakMemory | None = None
 
 
+class ChangeRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    priority: int
+    """From -100 to 100; a point is worth ten minutes of waiting."""
+
+
+class ReasonText(msgspec.Struct, kw_only=True):
+    code: str
+    message: str
+    params: dict[str, Any] = {}
+
+
+class ProspectView(msgspec.Struct, kw_only=True):
+    """What would become of a run if it were sent to this provider."""
+
+    worker_id: str
+    """``local`` or a worker."""
+    verdict: str
+    """``now``, ``later`` or ``never``."""
+    devices: list[str] = []
+    """Which it would get, when it could start now."""
+    reason: ReasonText | None = None
+    """Why not now, when it is more than a busy slot."""
+    ahead: int = 0
+    """Runs that wait before it there."""
+
+
+class Waiting(msgspec.Struct, kw_only=True):
+    """Why a run waits (S-15)."""
+
+    run_id: str
+    position: int
+    """From 1 within its queue."""
+    priority: int
+    sentence: str
+    """All of it in one English sentence."""
+    reason: ReasonText | None = None
+    """What it waits for, when that is more than a busy slot or runs before it."""
+    ahead: list[str] = []
+    """Runs before it in its queue, the head first; at most 20."""
+    blocked_by: list[str] = []
+    """Runs in the slots that it could use; at most 20."""
+    reserved_for: list[str] = []
+    """Waiting device sets for which those slots are kept; at most 20."""
+    expected_start_at: float | None = None
+    """Unix seconds, from the durations of earlier runs; ``None`` when they say nothing."""
+    elsewhere: list[ProspectView] = []
+    """What another target would change."""
+
+
+class PreflightRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    graph: msgspec.Raw
+    options: RunOptions = RunOptions()
+
+
+class Preflight(msgspec.Struct, kw_only=True):
+    """Where a graph with these options could run (S-14)."""
+
+    providers: list[ProspectView]
+    """The server first, then the workers by name."""
+    usual_duration_s: float | None = None
+    """Of earlier runs of this very graph."""
+
+
 class RunList(msgspec.Struct, kw_only=True):
     runs: list[RunSummary]
     next_cursor: str | None

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from codefy_control_plane.api.schemas import ProvenanceList, RunDetail, RunSummary, StoredArtifact
+from codefy_control_plane.api.schemas import ProvenanceList, RunDetail, RunSummary, StoredArtifact, Waiting
 from codefy_control_plane.cli.connect import find_server, run_with_client, server_options
 from codefy_control_plane.cli.run import exit_after, watch_run
 from codefy_control_plane.cli.watch import duration, metric_text
@@ -250,6 +250,44 @@ def cancel(run: str, server: str | None, token_file: Path | None, data_dir: Path
         return f"run {answer.run_id}: {'stopping' if answer.status in ('running', 'disconnected') else answer.status}"
 
     click.echo(run_with_client(find_server(server, token_file, data_dir), stop))
+
+
+@runs.command()
+@click.argument("run")
+@as_json_option
+@server_options
+def why(run: str, as_json: bool, server: str | None, token_file: Path | None, data_dir: Path | None) -> None:
+    """Say what a waiting run waits for, when it is expected to start, and where else it could go."""
+
+    async def ask(client: Client) -> Waiting:
+        return await client.waiting(await resolve(client, run))
+
+    told = run_with_client(find_server(server, token_file, data_dir), ask)
+    if as_json:
+        echo_json([told])
+        return
+    click.echo(told.sentence)
+    for place in told.elsewhere:
+        reason = place.reason.message if place.reason is not None else "its devices are busy"
+        click.echo(
+            f"  {place.worker_id}: " + ("could start now" if place.verdict == "now" else f"later: {reason}")
+        )
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("number", type=click.IntRange(-100, 100))
+@server_options
+def priority(
+    run: str, number: int, server: str | None, token_file: Path | None, data_dir: Path | None
+) -> None:
+    """Move a waiting run within its queue. A point counts as ten minutes of waiting; put -- before a negative one."""
+
+    async def move(client: Client) -> RunDetail:
+        return await client.set_priority(await resolve(client, run), number)
+
+    moved = run_with_client(find_server(server, token_file, data_dir), move)
+    click.echo(f"run {moved.run_id}: priority {number}, place {moved.queue_position} in its queue")
 
 
 @runs.command()

@@ -17,6 +17,7 @@ from codefy_control_plane.api.schemas import (
     DeviceStatus,
     EventList,
     MetricList,
+    Preflight,
     ProvenanceList,
     RunCancelled,
     RunDetail,
@@ -25,6 +26,7 @@ from codefy_control_plane.api.schemas import (
     SameCard,
     Slots,
     StoredArtifact,
+    Waiting,
 )
 from codefy_control_plane.outputs.reading import OutputReader
 from codefy_control_plane.runs.console import AttributedOutput
@@ -33,6 +35,7 @@ from codefy_control_plane.runs.execution import AttemptRunner
 from codefy_control_plane.runs.feed import Broadcast, Feed, Page
 from codefy_control_plane.runs.live import LiveRun
 from codefy_control_plane.runs.local_devices import LocalDevices
+from codefy_control_plane.runs.lookahead import Lookahead
 from codefy_control_plane.runs.ports import Workers
 from codefy_control_plane.runs.reading import RunReader, read_page, run_not_found
 from codefy_control_plane.runs.recorder import MAX_INTEGER
@@ -42,6 +45,7 @@ from codefy_control_plane.runs.secrets import NO_SECRETS, SecretVault
 from codefy_control_plane.runs.submission import (
     INTERACTIVE_LANE,
     Submission,
+    check_priority,
     check_submission,
     run_id_maker,
 )
@@ -68,6 +72,7 @@ from codefy_control_plane.storage.runs import (
     put_late_result,
     read_run,
     request_cancel,
+    set_options,
 )
 from codefy_engine.execution.outputs import OutputStore
 from codefy_engine.execution.state import ExecutionState
@@ -128,12 +133,14 @@ class RunService:
         self._output = AttributedOutput()
         self._new_run_id = run_id_maker()
         self._live: dict[str, LiveRun] = {}
+        self._lookahead = Lookahead(self._scheduler, database, self._live)
         self._interactive: set[str] = set()
         """Interactive runs that are going on or being submitted."""
         self._attempts: dict[str, asyncio.Task[None]] = {}
         self._worker_attempts: set[str] = set()
         self._leftovers: set[asyncio.Task[Any]] = set()
         """Executors that ignored their stop, and tasks that wait for them."""
+        self._last_submission = 0.0
         self._pruning: asyncio.Task[None] | None = None
         self._workers: Workers | None = None
         self._closing = False
@@ -302,7 +309,7 @@ class RunService:
                 raise Refused(507, reason(reasons.DISK_FULL, path=str(self._settings.data_dir))) from error
             raise
         live = LiveRun(
-            submission.queued(run_id, number),
+            submission.queued(run_id, number, self._submitted_at(row.created_at)),
             name=submission.name or submission.graph_name,
             graph_hash=submission.graph_hash,
             lane=submission.options.lane,
@@ -311,6 +318,11 @@ class RunService:
         self._live[run_id] = live
         self._vault.put(run_id, secrets)
         return live
+
+    def _submitted_at(self, now: float) -> float:
+        """A clock that was put back does not put a run before earlier ones."""
+        self._last_submission = max(self._last_submission, now)
+        return self._last_submission
 
     # ------------------------------------------------------------------ execution
 
@@ -370,6 +382,55 @@ class RunService:
         task = asyncio.create_task(work)
         self._leftovers.add(task)
         task.add_done_callback(self._leftovers.discard)
+
+    # ------------------------------------------------------------------ what waits
+
+    async def set_priority(self, run_id: str, priority: int) -> RunDetail:
+        """Move a waiting run within its queue. Stored before this returns.
+
+        Raises:
+            Refused: 400 for a number out of range, 404, or 409 when it does not wait.
+        """
+        check_priority(priority, "$.priority")
+        live = self._live.get(run_id)
+        waits = live is not None and self._scheduler.position(run_id) is not None
+        if live is not None and waits:
+            options = msgspec.structs.replace(live.options, priority=priority)
+            text = msgspec.json.encode(options).decode()
+            waits = await self._database.write(lambda connection: set_options(connection, run_id, text))
+            if waits:
+                live.options = options
+                self._scheduler.set_priority(run_id, priority)
+                self._schedule()
+        detail = await self.get(run_id)
+        if not waits:
+            raise Refused(409, reason(reasons.RUN_NOT_WAITING, run_id=run_id, status=detail.status))
+        return detail
+
+    async def waiting(self, run_id: str) -> Waiting:
+        """Why a run waits, and until when (S-15).
+
+        Raises:
+            Refused: 404, or 409 when it does not wait.
+        """
+        if self._scheduler.position(run_id) is None:
+            row = await self._database.read(lambda connection: read_run(connection, run_id))
+            if row is None:
+                raise run_not_found(run_id)
+            raise Refused(409, reason(reasons.RUN_NOT_WAITING, run_id=run_id, status=row.status))
+        return await self._lookahead.waiting(run_id)
+
+    async def preflight(self, graph: bytes, options: RunOptions) -> Preflight:
+        """Where a graph with these options could run now, later or never (S-14). Stores nothing.
+
+        Raises:
+            Refused: 400, for a graph or options with problems.
+        """
+        registry = self._registry
+        submission = await asyncio.to_thread(
+            lambda: check_submission(graph, options, "", registry or default_registry())
+        )
+        return await self._lookahead.preflight(submission.queued("", 0), submission.graph_hash)
 
     # ------------------------------------------------------------------ cancel and delete
 

@@ -12,7 +12,7 @@ import msgspec
 
 from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.runs.secrets import NO_SECRETS, check_secrets
-from codefy_control_plane.scheduling.model import QueuedRun
+from codefy_control_plane.scheduling.model import MAX_PRIORITY, QueuedRun
 from codefy_control_plane.storage.runs import NewRun
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, canonical_bytes, parse_graph
 from codefy_engine.graph.needs import used_types
@@ -60,11 +60,13 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     secret_names: tuple[str, ...] = ()
     """What its nodes refer to; the values are no part of it."""
 
-    def queued(self, run_id: str, sequence: int) -> QueuedRun:
-        """The run as the scheduler sees it."""
+    def queued(self, run_id: str, sequence: int, submitted_at: float = 0.0) -> QueuedRun:
+        """The run as the scheduler sees it; ``submitted_at`` in Unix seconds."""
         return QueuedRun(
             run_id=run_id,
             sequence=sequence,
+            submitted_at=submitted_at,
+            priority=self.options.priority,
             queue_key=self.queue_key,
             worker=self.worker,
             device=self.device,
@@ -135,6 +137,7 @@ def check_options(options: RunOptions) -> None:
         )
     if options.seed is not None and not 0 <= options.seed <= MAX_SEED:
         raise _bad_field("$.options.seed", f"a whole number from 0 to 2^63 - 1, got {options.seed}")
+    check_priority(options.priority, "$.options.priority")
     grace = options.resume_grace_s
     if grace is not None and not (math.isfinite(grace) and grace >= 0):
         raise _bad_field("$.options.resume_grace_s", "seconds, 0 or more")
@@ -156,7 +159,6 @@ def check_options(options: RunOptions) -> None:
     for unsupported, what in (
         (options.error_mode != "stop", f"options.error_mode {options.error_mode!r}"),
         (options.retry is not None, "options.retry"),
-        (options.priority != 0, "options.priority"),
         (target.pool is not None, "target.pool"),
         (target.memory_gib is not None, "target.memory_gib"),
         (target.memory_source is not None, "target.memory_source"),
@@ -164,6 +166,16 @@ def check_options(options: RunOptions) -> None:
     ):
         if unsupported:
             raise Refused(400, reason(reasons.NOT_SUPPORTED_YET, what=what))
+
+
+def check_priority(priority: int, path: str) -> None:
+    """Check a priority.
+
+    Raises:
+        Refused: 400, naming the ``path`` it came from.
+    """
+    if not -MAX_PRIORITY <= priority <= MAX_PRIORITY:
+        raise _bad_field(path, f"a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}, got {priority}")
 
 
 def _bad_field(path: str, detail: str) -> Refused:

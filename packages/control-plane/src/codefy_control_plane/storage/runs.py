@@ -160,6 +160,24 @@ def count_runs(connection: sqlite3.Connection) -> dict[str, int]:
     return counts
 
 
+def set_options(connection: sqlite3.Connection, run_id: str, options: str) -> bool:
+    """Store other options of a run that waits; returns whether it did."""
+    changed = connection.execute(
+        "UPDATE exec_runs SET options = ? WHERE run_id = ? AND status = 'queued'", (options, run_id)
+    )
+    return changed.rowcount > 0
+
+
+def usual_duration(connection: sqlite3.Connection, graph_hash: str) -> float | None:
+    """How long the last runs of a graph took that succeeded, in seconds: their mean; ``None`` when there are none."""
+    rows = connection.execute(
+        "SELECT ended_at - started_at FROM exec_runs WHERE graph_hash = ? AND status = 'succeeded'"
+        " AND started_at IS NOT NULL AND ended_at IS NOT NULL ORDER BY number DESC LIMIT 5",
+        (graph_hash,),
+    ).fetchall()
+    return sum(row[0] for row in rows) / len(rows) if rows else None
+
+
 def request_cancel(connection: sqlite3.Connection, run_id: str) -> bool:
     """Note that the run is to stop; returns whether it had not ended."""
     cursor = connection.execute(
