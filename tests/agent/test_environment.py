@@ -106,3 +106,10 @@ def test_an_environment_in_the_data_folder(tmp_path: Path) -> None:
     engine = find_engine(None, tmp_path, module=missing)
     # The link itself, not what it points to: it says which environment this is.
     assert engine is not None and engine.python == python
+
+
+@pytest.mark.parametrize(
+    ("inherited", "seed"), [({}, "0"), ({"PYTHONHASHSEED": "random"}, "0"), ({"PYTHONHASHSEED": "7"}, "7")]
+)
+def test_sets_have_one_order_in_every_child(inherited: dict[str, str], seed: str) -> None:
+    assert child_environment(inherited, CPU)["PYTHONHASHSEED"] == seed
