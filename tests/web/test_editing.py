@@ -279,7 +279,9 @@ async def test_a_group_becomes_a_preset_that_is_used_again_elsewhere(
     await node(page, "Split").locator(".node-title").click()
     await node(page, "Batches").locator(".node-title").click(modifiers=["Shift"])
     await page.keyboard.press("Control+g")
-    await page.get_by_role("textbox", name="Name of group").fill("Prepared data")
+    # Its name can be typed at once.
+    await expect(page.get_by_role("textbox", name="Name of group")).to_be_focused()
+    await page.keyboard.type("Prepared data")
     await page.keyboard.press("Enter")
     group = node(page, "Prepared data")
     await expect(group).to_be_focused()

@@ -65,7 +65,8 @@ async def test_an_output_is_looked_into(server: ControlPlane, open_page: OpenPag
     # Before: what the wire brought, with the node that it comes from.
     await panel.get_by_role("radio", name="Inputs").click()
     await expect(panel.get_by_text("from Tensor by hand, tensor")).to_be_visible()
-    await expect(panel.get_by_role("table", name="Values of x").get_by_role("cell").first).to_have_text("1")
+    given = panel.get_by_role("table", name="Values of x").get_by_role("row").nth(1)
+    await expect(given.get_by_role("cell").first).to_have_text("1")
 
 
 async def test_the_steps_of_a_training_are_drawn(open_page: OpenPage) -> None:

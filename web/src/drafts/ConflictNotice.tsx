@@ -37,7 +37,10 @@ export function ConflictNotice() {
       <Icon name="warning" />
       <span className="grow">
         <span className="strong">
-          {t("savedElsewhere", { revision: conflict.revision, mine: conflict.from })}
+          {t(conflict.from > 0 ? "savedElsewhere" : "savedMeanwhile", {
+            revision: conflict.revision,
+            mine: conflict.from,
+          })}
         </span>{" "}
         {nodes > 0 ? t("nodesDiffer", { count: nodes }) : t("othersDiffer")} {t("nothingLost")} {where}
       </span>

@@ -47,9 +47,13 @@ export function useChangeWords(
       switch (change.kind) {
         case "param":
           return t("change.param", { node, name: paramName(change.what, change.name), ...values });
-        case "label":
+        case "label": {
+          // Without a name of its own a node has that of its type.
+          const plain = change.what === null ? "" : title({ ...change.what, data: { params: {} } });
+          return t("change.label", { before: change.before || plain, after: change.after || plain });
+        }
         case "type":
-          return t(`change.${change.kind}`, { node, ...values });
+          return t("change.type", { node, ...values });
         case "wireAdded":
         case "wireRemoved": {
           const edge = (change.after ?? change.before) as GraphEdge;

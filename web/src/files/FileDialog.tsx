@@ -7,6 +7,7 @@ import { useReason } from "../i18n/reasons";
 import { Button, IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
+import "./files.css";
 import { crumbs, joined, nameFault, parentOf } from "./paths";
 import { UploadList } from "./UploadList";
 import { useUploads } from "./use-uploads";

@@ -142,11 +142,6 @@ export function commandOf(name: CommandName): CanvasCommand {
   return commands.find((command) => command.name === name) as CanvasCommand;
 }
 
-/** The first of its keys, as people read it. */
-export function keysOf(name: CommandName): string | undefined {
-  return commandOf(name).keys[0]?.shown;
-}
-
 interface Pressed {
   key: string;
   ctrlKey: boolean;

@@ -1,8 +1,9 @@
-import { useEffect, useRef } from "react";
+import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { useEditor } from "../store/editor";
 import { scopeOf } from "../store/graph-store";
 import { useStageUi } from "../store/stage-ui";
+import { useTyping } from "./use-typing";
 
 interface TitleProps {
   id: string;
@@ -21,7 +22,7 @@ function TitleField({ id, title, label }: TitleProps) {
   const { t } = useTranslation("editor");
   const { store } = useEditor();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.select(), []);
+  useTyping(field);
   const finish = (text: string | null) => {
     if (useStageUi.getState().renaming !== id) return;
     useStageUi.setState({ renaming: null });
@@ -37,8 +38,6 @@ function TitleField({ id, title, label }: TitleProps) {
       className="node-name nodrag"
       aria-label={t("nameOf", { title })}
       defaultValue={label === "" ? title : label}
-      // biome-ignore lint/a11y/noAutofocus: someone asked to type here
-      autoFocus
       onBlur={(event) => finish(event.target.value === title && label === "" ? null : event.target.value)}
       onKeyDown={(event) => {
         event.stopPropagation();

@@ -1,11 +1,12 @@
 import { type NodeProps, NodeResizer } from "@xyflow/react";
-import { memo, useEffect, useRef } from "react";
+import { memo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { NoteFlowNode } from "../model/flow";
 import { useEditor } from "../store/editor";
 import { scopeOf } from "../store/graph-store";
 import { useStageUi } from "../store/stage-ui";
 import { useNodeKeys } from "../use-node-keys";
+import { useTyping } from "./use-typing";
 
 /** Least size of a note and of a frame, px. */
 const LEAST = { note: [96, 32], frame: [120, 80] } as const;
@@ -50,7 +51,7 @@ function NoteField({ id, text, label }: { id: string; text: string; label: strin
   const { store } = useEditor();
   const { t } = useTranslation("editor");
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.select(), []);
+  useTyping(field);
   const finish = (next: string | null) => {
     if (useStageUi.getState().renaming !== id) return;
     useStageUi.setState({ renaming: null });
@@ -67,8 +68,6 @@ function NoteField({ id, text, label }: { id: string; text: string; label: strin
       aria-label={label}
       placeholder={t("noteHint")}
       defaultValue={text}
-      // biome-ignore lint/a11y/noAutofocus: someone asked to type here
-      autoFocus
       onBlur={(event) => finish(event.target.value)}
       onKeyDown={(event) => {
         event.stopPropagation();
