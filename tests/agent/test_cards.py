@@ -96,13 +96,15 @@ def test_where_the_numbers_are_not_ours_nothing_is_told_but_that() -> None:
     assert judge(watch, 5).foreign is None
     watch.run_started(KEY, ["cuda:0"], pid=10, mark="m")
     watch.run_ended(KEY, ())
-    assert judge(watch, 5).unclean is None and watch.is_clean(KEY)
+    # Another process, which happens to have the number of ours where the driver counts.
+    assert judge(watch, 10).unclean is None and watch.is_clean(KEY)
 
 
-def test_a_process_of_a_run_on_the_list_proves_the_numbers() -> None:
+def test_what_the_guard_could_not_kill_counts_also_where_the_numbers_are_not_ours() -> None:
     watch = CardWatch(same_numbers=False)
     watch.run_started(KEY, ["cuda:0"], pid=10, mark="m")
-    assert not judge(watch, 10).cleanliness_unverifiable
+    watch.run_ended(KEY, (12,))
+    assert judge(watch, 5, alive=(12,)).unclean == UncleanSlot(run_id="r1", pid=12, pids=(12,))
 
 
 def test_a_card_that_lists_nothing_cannot_be_judged_and_a_processor_is_not() -> None:

@@ -201,6 +201,8 @@ def new_child(tmp_path: Path, package: Path) -> Iterator[Callable[..., Child]]:
     children: list[Child] = []
 
     def start(**environment: str) -> Child:
+        # What the tests import is what the child is to import.
+        paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
         child_reads, to_child = os.pipe()
         from_child, child_writes = os.pipe()
         process = subprocess.Popen(
@@ -217,7 +219,7 @@ def new_child(tmp_path: Path, package: Path) -> Iterator[Callable[..., Child]]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(package), "LC_ALL": "C", **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "LC_ALL": "C", **environment},
         )
         os.close(child_reads)
         os.close(child_writes)

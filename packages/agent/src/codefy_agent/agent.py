@@ -70,6 +70,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     runner: RunnerSettings = RunnerSettings()
     fetch: FetchSettings = FetchSettings()
     standby: StandbySettings = StandbySettings()
+    process_list: str = "auto"
+    """See :class:`Machine`."""
 
 
 class Agent:
@@ -78,7 +80,7 @@ class Agent:
     def __init__(self, config: AgentConfig, control: ControlPlane) -> None:
         self._config = config
         self._control = control
-        self._machine = Machine(self._devices_read)
+        self._machine = Machine(self._devices_read, process_list=config.process_list)
         fetcher = InputFetcher(
             control,
             InputCache(config.folder / "inputs"),

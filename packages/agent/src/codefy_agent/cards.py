@@ -44,7 +44,7 @@ class CardWatch:
     """Follows the runs of one agent on its cards.
 
     Args:
-        same_numbers: whether the driver's process ids are ours for certain.
+        same_numbers: whether the driver's process ids are ours.
     """
 
     def __init__(self, *, same_numbers: bool) -> None:
@@ -76,6 +76,8 @@ class CardWatch:
             facts: of every listed process that exists.
             alive: which of :meth:`followed` exist.
         """
+        if not self._same_numbers:
+            listing = {}
         self._see(listing, facts)
         unclean = self._unclean(listing, facts, alive)
         return tuple(self._told(device, listing, facts, unclean) for device in devices)
@@ -94,11 +96,8 @@ class CardWatch:
             for card in run.cards:
                 for process in listing.get(card) or ():
                     known = facts.get(process.pid)
-                    if process.pid in run.pids or (
-                        known is not None and known.mark and known.mark == run.mark
-                    ):
+                    if known is not None and known.mark and known.mark == run.mark:
                         run.pids.add(process.pid)
-                        self._same_numbers = True
 
     def _unclean(
         self, listing: Listing, facts: Mapping[int, ProcessFacts], alive: set[int]
@@ -133,12 +132,11 @@ class CardWatch:
         if device.kind != "cuda":
             return device
         processes = listing.get(device.name)
-        known = processes is not None and self._same_numbers
         return msgspec.structs.replace(
             device,
             unclean=unclean.get(device.name),
-            foreign=self._foreign(processes or (), facts) if known else None,
-            cleanliness_unverifiable=not known,
+            foreign=None if processes is None else self._foreign(processes, facts),
+            cleanliness_unverifiable=processes is None,
         )
 
     def _foreign(

@@ -87,6 +87,16 @@ def main() -> None:
     help="How many run children to start ahead, so that a run begins in milliseconds; each takes about 600 MiB. auto: "
     "one, on a machine with at least 8 GiB of memory. 0: none.",
 )
+@click.option(
+    "--process-list",
+    type=click.Choice(("auto", "trust", "ignore")),
+    default="auto",
+    show_default=True,
+    envvar="CODEFY_AGENT_PROCESS_LIST",
+    show_envvar=True,
+    help="Whether the driver's list of processes says which run or program is on a card. auto: not in a container, where "
+    "process ids are others.",
+)
 @_data_dir_option
 @click.option(
     "--log-level",
@@ -103,6 +113,7 @@ def start(
     token: str | None,
     engine_python: str | None,
     standby: str,
+    process_list: str,
     data_dir: Path | None,
     log_level: str,
     engine_module: str,
@@ -138,7 +149,7 @@ def start(
             "codefy-engine is not installed in this environment: every run will fail until it is, or until "
             "--engine-python names a python that has it"
         )
-    sys.exit(_run(worker, folder, engine, ahead, plane))
+    sys.exit(_run(worker, folder, engine, ahead, process_list, plane))
 
 
 def _standby_count(text: str) -> int | None:
@@ -149,7 +160,14 @@ def _standby_count(text: str) -> int | None:
     raise click.UsageError(f"--standby {text}: say auto, or a number from 0 to {_MOST_STANDBY}.")
 
 
-def _run(worker: str, folder: Path, engine: Engine | None, standby: int | None, plane: ControlPlane) -> int:
+def _run(
+    worker: str,
+    folder: Path,
+    engine: Engine | None,
+    standby: int | None,
+    process_list: str,
+    plane: ControlPlane,
+) -> int:
     import asyncio
 
     from codefy_agent.agent import Agent, AgentConfig
@@ -165,6 +183,7 @@ def _run(worker: str, folder: Path, engine: Engine | None, standby: int | None, 
             if engine is None
             else tuple(engine.discover_command(folder / "catalog.json")),
             standby=StandbySettings(count=standby),
+            process_list=process_list,
         )
         end = await Agent(config, plane).run()
         if end.code:
