@@ -90,8 +90,11 @@ def test_the_interpreter_that_was_asked_for(tmp_path: Path) -> None:
         find_engine(str(tmp_path / "python"))
 
 
-def test_the_agents_own_environment_is_found_without_importing_the_engine() -> None:
-    sys.modules.pop("codefy_engine", None)
+def test_the_agents_own_environment_is_found_without_importing_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given back afterwards: a second import would be another engine than the one other tests hold.
+    monkeypatch.delitem(sys.modules, "codefy_engine", raising=False)
     engine = find_engine(None)
     assert engine is not None and engine.origin == "this environment"
     assert "codefy_engine" not in sys.modules
