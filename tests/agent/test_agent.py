@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from codefy_agent.testing import Agent
 from codefy_protocol.frames import (
     Console,
@@ -22,6 +24,8 @@ from codefy_protocol.frames import (
     RunFinished,
     RunStarted,
 )
+
+from .conftest import FakeControlPlane
 
 
 def alive(pid: int) -> bool:
@@ -293,3 +297,26 @@ async def test_a_started_agent_holds_no_torch(control, tmp_path, token) -> None:
     assert "codefy_agent.agent" in modules and "websockets.asyncio.client" in modules
     heavy = {"torch", "numpy", "codefy_engine", "codefy_control_plane", "httpx", "rich", "sklearn"}
     assert {name.partition(".")[0] for name in modules} & heavy == set()
+
+
+async def test_what_survives_its_guard_and_its_agent_is_ended_by_the_next_agent(
+    control: FakeControlPlane, agent: Agent
+) -> None:
+    await control.assign("r1", ["spawn", "double_fork", "other"], ["hang"])
+    other = agent.run_folder("r1") / "run" / "other"
+    async with asyncio.timeout(20):
+        while not other.exists():
+            await asyncio.sleep(0.002)
+    stray = psutil.Process(int(other.read_text()))
+    agent.signal(signal.SIGSTOP)
+    guard = stray.parent()
+    assert guard is not None and any("guard" in word for word in guard.cmdline())
+    guard.kill()
+    agent.kill()
+    await agent.wait()
+    assert stray.is_running() and stray.status() != psutil.STATUS_ZOMBIE
+    await agent.start()
+    await agent.connected()
+    async with asyncio.timeout(20):
+        while stray.is_running() and stray.status() != psutil.STATUS_ZOMBIE:
+            await asyncio.sleep(0.002)

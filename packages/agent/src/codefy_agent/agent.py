@@ -45,6 +45,7 @@ from codefy_agent.standby import StandbyPool, StandbySettings
 from codefy_agent.standby_children import StandbyChildren
 from codefy_agent.state import STATE_FILE, AgentState, write_state
 from codefy_agent.store import AttemptStore
+from codefy_agent.strays import kill_marked
 from codefy_agent.workshop import Workshop
 from codefy_protocol import PROTOCOL_VERSION, __version__, capabilities
 from codefy_protocol.frames import Catalog, Device, Hello
@@ -53,6 +54,8 @@ from codefy_protocol.machine import boot_id, machine_id, platform_name
 logger = logging.getLogger(__name__)
 
 STOP_GRACE_S = 10.0
+AGENT_MARK = "CODEFY_RUN_AGENT"
+"""Environment variable of everything that an agent starts: its folder."""
 _STATE_DELAY_S = 0.1
 
 
@@ -149,6 +152,10 @@ class Agent:
         self._carry_out(self._session.stop(time.monotonic(), STOP_GRACE_S))
 
     async def _prepare(self) -> None:
+        # The folder is ours alone: what carries its name was started by an agent that is gone, and its guard is too.
+        folder = str(self._config.folder)
+        await asyncio.to_thread(kill_marked, AGENT_MARK, folder)
+        os.environ[AGENT_MARK] = folder
         restored = await asyncio.to_thread(self._workshop.restore)
         devices = await self._machine.read()
         machine, boot, platform = await asyncio.to_thread(lambda: (machine_id(), boot_id(), platform_name()))
