@@ -1,6 +1,6 @@
 """The figures by group."""
 
-from bench.figures import agent, events, graph, lightning, serve, start, training, web
+from bench.figures import agent, events, graph, lightning, scheduling, serve, start, training, web
 from bench.measure import Measure
 
 FIGURES: dict[str, Measure] = {
@@ -11,5 +11,6 @@ FIGURES: dict[str, Measure] = {
     "graph": graph.measure,
     "training": training.measure,
     "lightning": lightning.measure,
+    "scheduling": scheduling.measure,
     "web": web.measure,
 }
