@@ -79,3 +79,26 @@ def test_what_an_import_raised_is_the_cause() -> None:
     with pytest.raises(ImportFailed) as caught:
         guarded("nodes/bad.py", load)
     assert isinstance(caught.value.__cause__, KeyboardInterrupt)
+
+
+def test_a_refused_file_leaves_the_settings_of_torch_as_they_were(tmp_path: Path) -> None:
+    import torch
+
+    (tmp_path / "bad.py").write_text(
+        "import torch\n"
+        "torch.set_default_dtype(torch.float64)\n"
+        "torch.set_default_device('meta')\n"
+        "torch.use_deterministic_algorithms(True, warn_only=True)\n"
+        "torch.set_float32_matmul_precision('medium')\n"
+        "torch.backends.cudnn.benchmark = True\n"
+        "torch.set_grad_enabled(False)\n"
+    )
+    (failure,) = load_registry([], tmp_path).failures
+    assert failure.error == "NodeDefinitionError: bad.py defines no node class"
+    made = torch.zeros(1) + 1.0
+    assert (made.dtype, made.device.type) == (torch.float32, "cpu")
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert not torch.backends.cudnn.benchmark
+    assert torch.is_grad_enabled()

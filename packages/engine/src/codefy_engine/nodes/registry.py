@@ -303,17 +303,19 @@ def _load(
     taken = {cls.spec.definition.type: cls.spec.definition.source for cls in found}
     for source, load in loaders:
         try:
-            new = guarded(source, load)
-            check_free(new, taken)
+            new = guarded(source, functools.partial(_free_classes, load, taken))
         except ImportFailed as error:
             failed.append(LoadFailure(source=source, error=str(error)))
-            continue
-        except NodeDefinitionError as error:
-            failed.append(LoadFailure(source=source, error=f"{type(error).__name__}: {error}"))
             continue
         found += new
         taken.update({cls.spec.definition.type: cls.spec.definition.source for cls in new})
     return Registry(found, failed)
+
+
+def _free_classes(load: Callable[[], list[type[Node]]], taken: Mapping[str, str]) -> list[type[Node]]:
+    classes = load()
+    check_free(classes, taken)
+    return classes
 
 
 @functools.cache

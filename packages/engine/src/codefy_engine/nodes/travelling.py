@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from codefy_engine.nodes.base import Node, NodeDefinitionError
+from codefy_engine.nodes.base import Node
 from codefy_engine.nodes.importing import ImportFailed, guarded
 from codefy_engine.nodes.registry import Registry, check_free, file_classes
 from codefy_engine.nodes.single_files import (
@@ -93,16 +93,15 @@ def with_node_files(registry: Registry, files: Iterable[NodeFile]) -> Registry:
     taken = {cls.spec.definition.type: cls.spec.definition.source for cls in classes}
     for file in files:
         try:
-            new = guarded(file_source(file.name), functools.partial(_file_classes, file))
-            check_free(new, taken)
+            new = guarded(file_source(file.name), functools.partial(_file_classes, file, taken))
         except ImportFailed as error:
             raise NodeFileFailed(file.name, str(error)) from error.__cause__
-        except NodeDefinitionError as error:
-            raise NodeFileFailed(file.name, f"{type(error).__name__}: {error}") from error
         classes += new
         taken.update({cls.spec.definition.type: cls.spec.definition.source for cls in new})
     return Registry(classes, registry.failures)
 
 
-def _file_classes(file: NodeFile) -> list[type[Node]]:
-    return file_classes(import_node_source(file.name, file.content), file.name)
+def _file_classes(file: NodeFile, taken: Mapping[str, str]) -> list[type[Node]]:
+    classes = file_classes(import_node_source(file.name, file.content), file.name)
+    check_free(classes, taken)
+    return classes
