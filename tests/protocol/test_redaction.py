@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +43,28 @@ def test_lines_of_a_secret_are_secret_too() -> None:
 def test_a_secret_in_other_writing_is_one(shown: str) -> None:
     redactor = StreamRedactor(['a b/c"d', "tab\there"])
     assert redactor.feed(f"<{shown}>") + redactor.flush() == f"<{REDACTED}>"
+
+
+VALUE = 'pä"ss\\wörd\u2028😀'
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        r'"p\u00e4\"ss\\w\u00f6rd\u2028\ud83d\ude00"',
+        '"pä\\"ss\\\\wörd\u2028😀"',
+        r"""b'p\xc3\xa4"ss\\w\xc3\xb6rd\xe2\x80\xa8\xf0\x9f\x98\x80'""",
+        r"""'pä"ss\\wörd\u2028😀'""",
+    ],
+    ids=["json", "json with letters", "bytes", "repr"],
+)
+def test_a_secret_in_json_and_in_bytes_is_one(shown: str) -> None:
+    assert shown in {
+        json.dumps(VALUE),
+        json.dumps(VALUE, ensure_ascii=False),
+        repr(VALUE.encode()),
+        repr(VALUE),
+    }
+    redactor = StreamRedactor([VALUE])
+    told = redactor.feed(shown) + redactor.flush()
+    assert told.removeprefix("b")[1:-1] == REDACTED

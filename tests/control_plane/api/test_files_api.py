@@ -124,6 +124,20 @@ async def test_links_that_lead_out_are_not_followed(
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
 
 
+async def test_links_in_a_circle_are_refused(client: httpx.AsyncClient, files: Path) -> None:
+    files.mkdir(parents=True, exist_ok=True)
+    (files / "one").symlink_to(files / "two")
+    (files / "two").symlink_to(files / "one")
+    for answer in (
+        await client.get("/api/files/one"),
+        await client.get("/api/files/one/a.txt"),
+        await client.put("/api/files/one/a.txt", content=b"x"),
+        await client.delete("/api/files/two"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_path"), answer.text
+        assert "circle" in answer.json()["params"]["detail"]
+
+
 async def test_an_upload_in_parts_goes_on_where_it_was_cut_off(
     client: httpx.AsyncClient, settings: Settings, registry: Registry, server: Server
 ) -> None:

@@ -396,6 +396,23 @@ def test_running_to_a_node_keeps_the_weights_of_the_others(harness: Any) -> None
     assert {key[0] for key in state._kept} == {"w", "w/item 1/x"}
 
 
+def test_a_folder_is_another_when_what_its_links_lead_to_is(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "animals"
+    elsewhere.mkdir()
+    folder.mkdir()
+    (elsewhere / "1.png").write_bytes(b"one")
+    (folder / "cat").symlink_to(elsewhere)
+    (elsewhere / "back").symlink_to(folder)
+    (folder / "nothing").symlink_to(tmp_path / "gone")
+    before = stamp_of(folder)
+    assert before == stamp_of(folder) != b"absent"
+    (elsewhere / "1.png").write_bytes(b"other")
+    after = stamp_of(folder)
+    assert after not in (before, b"absent")
+    (folder / "dog").mkdir()
+    assert stamp_of(folder) != after
+
+
 def test_a_tensor_of_inference_mode_is_kept(harness: Any) -> None:
     import torch
 

@@ -14,6 +14,7 @@ from codefy_engine.execution.state import ExecutionState
 from codefy_engine.graph import Builder, canonical_bytes, parse_graph, validate_graph
 from codefy_engine.nodes.base import Node, NodeContext, Secret, input, node, output, param
 from codefy_engine.nodes.registry import Registry
+from codefy_protocol.bodies import RunError
 from codefy_protocol.names import RunOptions
 
 VALUE = 's3cr3t/"väl ue"'
@@ -229,3 +230,61 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut(harness: Any, fail: boo
             graph.build(), nodes=[Long], secrets={"KEY": "abcdefghijklmnopqrstuvwxyz"}
         )
         assert "-abc" not in everything(kept, outcome)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["node", "status", "succeeded", "type", "value", "text", "points", "loss_step", "summary", "code"],
+)
+def test_a_secret_that_is_a_word_of_the_protocol_leaves_events_readable(secret: str) -> None:
+    redactor = Redactor({"WORD": secret})
+    told = f"<{secret}>"
+    hidden = "<[secret WORD]>"
+    status: dict[str, Any] = {
+        "node_id": "node",
+        "status": "succeeded",
+        "outputs": {"text": {"type": "value", "summary": told, "values": {told: 1.0}}},
+    }
+    shown = json.loads(redactor.body(json.dumps(status).encode()))
+    assert shown == {
+        "node_id": "node",
+        "status": "succeeded",
+        "outputs": {"text": {"type": "value", "summary": hidden, "values": {hidden: 1.0}}},
+    }
+    points = {"points": [{"name": told, "value": 1.0, "step": 3, "scope": "step", "node_id": "node"}]}
+    shown = json.loads(redactor.body(json.dumps(points).encode()))
+    assert shown == {
+        "points": [{"name": hidden, "value": 1.0, "step": 3, "scope": "step", "node_id": "node"}]
+    }
+    inner = {"node_id": "node", "path": [told], "status": "running", "progress": {"text": told}, told: told}
+    shown = json.loads(redactor.body(json.dumps(inner).encode()))
+    assert shown == {
+        "node_id": "node",
+        "path": [hidden],
+        "status": "running",
+        "progress": {"text": hidden},
+        hidden: hidden,
+    }
+    error = RunError(code="node_failed", message=told, params={"detail": told}, node_id="node")
+    assert redactor.error(error) == RunError(
+        code="node_failed", message=hidden, params={"detail": hidden}, node_id="node"
+    )
+
+
+def test_numbers_that_the_engine_counts_stay_numbers() -> None:
+    redactor = Redactor({"PIN": "12345"})
+    body = b'{"points":[{"name":"pin","value":12345,"step":12345}]}'
+    assert redactor.body(body) == b'{"points":[{"name":"pin","value":"[secret PIN]","step":12345}]}'
+
+
+def test_what_only_looks_like_a_word_of_the_protocol_is_taken_out() -> None:
+    redactor = Redactor({"KEY": "hunter2"})
+    body = b'{"status":"hunter2","kind":"hunter2","outputs":{"x":{"type":"hunter2"}},"meta":{"hunter2":1}}'
+    assert b"hunter2" not in redactor.body(body)
+
+
+def test_a_secret_written_as_json_or_bytes_is_in_no_body() -> None:
+    redactor = Redactor({"KEY": VALUE})
+    for told in (json.dumps(VALUE), json.dumps(VALUE, ensure_ascii=False), repr(VALUE.encode()), repr(VALUE)):
+        shown = json.loads(redactor.body(json.dumps({"text": told}, ensure_ascii=False).encode()))
+        assert shown["text"].removeprefix("b")[1:-1] == "[secret KEY]"

@@ -404,6 +404,17 @@ def test_small_fits_stay_here_and_large_ones_go_apart() -> None:
             assert fitting.seconds_of(estimator, large) > fitting.APART_FROM_S, name
 
 
+def test_fits_that_may_take_long_are_taken_for_long_ones() -> None:
+    from sklearn.manifold import TSNE
+    from sklearn.svm import SVC
+
+    thousands = np.zeros((3000, 2))
+    for estimator in (SVC(), SVC(C=100.0), TSNE(), TSNE(4, method="exact")):
+        assert fitting.seconds_of(estimator, thousands) > fitting.APART_FROM_S, estimator
+    assert fitting.seconds_of(SVC(C=10_000.0), np.zeros((300, 2))) > fitting.APART_FROM_S
+    assert fitting.seconds_of(SVC(), np.zeros((1000, 20))) <= fitting.APART_FROM_S
+
+
 def test_a_fit_apart_gives_what_one_here_gives() -> None:
     import pickle
 

@@ -76,6 +76,16 @@ GRAPH = {
 }
 
 
+def test_a_folder_is_as_large_as_what_its_links_lead_to(registry: Registry, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "1.png").write_text("12345")
+    (tmp_path / "data" / "a.csv").mkdir(parents=True)
+    (tmp_path / "data" / "a.csv" / "cat").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "data" / "a.csv")
+    needs = graph_needs(parse_graph(json.dumps(GRAPH).encode()), registry, tmp_path)
+    assert [use.size for use in needs.uploads if use.node_id == "a"] == [5]
+
+
 def test_everything_is_found_wherever_it_is(registry: Registry, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("12345")

@@ -222,6 +222,38 @@ def test_presets_that_would_fill_the_memory(registry: Registry, monkeypatch: pyt
     assert [item.code for item in problems] == ["graph_too_big"]
 
 
+def test_presets_that_double_forty_times_are_counted_and_not_made(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = {
+        f"p{level}": {"nodes": [node(f"n{i}", "Preset", preset=f"p{level + 1}") for i in range(2)]}
+        for level in range(40)
+    }
+    levels["p40"] = {"nodes": [node("c", "Constant")]}
+    graph = document([node("p", "Preset", preset="p0")], presets=levels)
+    made: list[object] = []
+    monkeypatch.setattr(presets_module.Presets, "_instance", lambda *about: made.append(about))
+    assert [item.code for item in validate_graph(graph, registry)] == ["graph_too_big"]
+    with pytest.raises(presets_module.TooBig):
+        presets_module.Presets(graph).expand_template("Preset", "p0")
+    assert made == []
+
+
+def test_the_count_of_presets_is_what_they_become(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # p, two of q, and in each a preset with two nodes: nine in all.
+    presets = {
+        "p": {"nodes": [node("a", "Preset", preset="q"), node("b", "Preset", preset="q")]},
+        "q": {"nodes": [node("r", "Preset", preset="r")]},
+        "r": {"nodes": [node("c", "Constant"), node("d", "Constant")]},
+    }
+    graph = document([node("p", "Preset", preset="p")], presets=presets)
+    for limit, expected in ((9, []), (8, ["graph_too_big"])):
+        monkeypatch.setattr(presets_module, "MAX_NODES", limit)
+        assert [item.code for item in validate_graph(graph, registry)] == expected
+
+
 def test_layers_of_a_preset_inside_a_module(registry: Registry) -> None:
     block = {
         "nodes": [node("act", "ReLU"), node("lin", "Linear", out_features=4)],

@@ -189,6 +189,34 @@ def test_a_bad_table_is_refused_with_its_place(
         run(data_files.CsvDataset, {"file": "t.csv", **params}, write_csv(tmp_path, text))
 
 
+NINE = "a,y\n" + "".join(f"{number},1\n" for number in range(9))
+
+
+@pytest.mark.parametrize("texts", ["one_hot", "drop"])
+@pytest.mark.parametrize("cell", ["1.5x", "inf", "-Infinity", "1_000", "1\0"])
+def test_a_slip_in_a_column_of_numbers_is_no_category(tmp_path: Path, cell: str, texts: str) -> None:
+    ctx = write_csv(tmp_path, f"{NINE}{cell},1\n")
+    with pytest.raises(NodeError) as caught:
+        run(data_files.CsvDataset, {"file": "t.csv", "texts": texts}, ctx)
+    assert f"line 11 of t.csv: {cell!r} in column 'a'" in str(caught.value)
+    assert "9 of the 10 cells are numbers" in str(caught.value)
+
+
+def test_a_slip_in_a_target_of_numbers_makes_no_classes_unless_they_are_asked_for(tmp_path: Path) -> None:
+    ctx = write_csv(tmp_path, f"{NINE}9,2x\n")
+    with pytest.raises(NodeError, match=r"line 11 of t.csv: '2x' in column 'y'"):
+        run(data_files.CsvDataset, {"file": "t.csv"}, ctx)
+    found = run(data_files.CsvDataset, {"file": "t.csv", "task": "classes"}, ctx)
+    assert found.class_names == ("1", "2x")
+
+
+def test_infinity_is_no_category_and_mixed_texts_still_are(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match=r"line 3 of t.csv: 'inf' in column 'a'"):
+        run(data_files.CsvDataset, {"file": "t.csv"}, write_csv(tmp_path, "a,y\nred,1\ninf,2\n"))
+    found = run(data_files.CsvDataset, {"file": "t.csv"}, write_csv(tmp_path, "a,y\n1,1\n3+,2\n"))
+    assert found.feature_names == ("a=1", "a=3+")
+
+
 def test_files_are_looked_for_below_the_users_folder_only(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
@@ -228,6 +256,29 @@ def test_an_image_folder_has_a_class_per_folder(tmp_path: Path) -> None:
         pixels = np.asarray(picture.convert("L").resize((2, 2), Image.Resampling.BILINEAR))
     assert np.allclose(grey.inputs[1, 0], pixels / 255)
     assert len(grey) == 2
+
+
+def test_grey_with_16_bits_keeps_its_levels(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "one").mkdir(parents=True)
+    levels = np.array([[0, 13107], [32768, 65535]], dtype=np.uint16)
+    Image.fromarray(levels).save(tmp_path / "deep/one/a.png")
+    Image.fromarray(levels.astype(np.int32)).save(tmp_path / "deep/one/b.tif")
+    for grey, channels in ((True, 1), (False, 3)):
+        params = {"folder": "deep", "height": 2, "width": 2, "grey": grey}
+        found = run(data_files.ImageFolder, params, Ctx(files_dir=tmp_path))
+        expected = np.broadcast_to(levels / 65535, (2, channels, 2, 2))
+        assert found.inputs.shape == expected.shape
+        assert np.allclose(found.inputs.numpy(), expected, atol=1e-6)
+
+
+def test_listing_a_large_folder_stops(tmp_path: Path) -> None:
+    folder = tmp_path / "many" / "one"
+    folder.mkdir(parents=True)
+    for index in range(1100):
+        (folder / f"{index}.txt").touch()
+    ctx = Ctx(files_dir=tmp_path, stop_after=3)
+    with pytest.raises(RunStopped):
+        run(data_files.ImageFolder, {"folder": "many"}, ctx)
 
 
 def test_a_broken_image_is_named_or_left_out_with_a_warning(tmp_path: Path) -> None:

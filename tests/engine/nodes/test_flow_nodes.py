@@ -59,6 +59,9 @@ def test_a_formula_takes_tensors() -> None:
     assert evaluate("mean(a) + sum(a)", {"a": a}) == 7.5
     assert evaluate("a[0, 1]", {"a": a}) == 4
     assert math.isnan(evaluate("nan", {}))
+    assert evaluate("'%05.1f %s%%' % a", {"a": (2.5, "x")}) == "002.5 x%"
+    assert evaluate("'%(k)s%(k)s' % {'k': 7}", {}) == "77"
+    assert evaluate("2000000 % 7", {}) == 2000000 % 7
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,12 @@ def test_a_formula_takes_tensors() -> None:
         ("c", "c is not known; there are a, pi, e, inf, nan"),
         ("9 ** 99999999", "too many digits"),
         ("[0] * 99999999", "more than 1,000,000 items"),
+        ("'%1000000000d' % 1", "more than 1,000,000 items"),
+        ("'%-0999999999.2f' % 1", "more than 1,000,000 items"),
+        ("'%.1000000000d' % 1", "more than 1,000,000 items"),
+        ("('%%' + '%999d' * 2000) % 1", "more than 1,000,000 items"),
+        ("('%(k)s' * 1000) % {'k': 'x' * 2000}", "more than 1,000,000 items"),
+        ("'%*d' % wide", "more than 1,000,000 items"),
         ("range(99999999)", "1,000,000 at most"),
         ("1 / 0", "division by zero"),
         ("a is a", "only =="),
@@ -88,7 +97,7 @@ def test_a_formula_takes_tensors() -> None:
 def test_a_formula_reaches_nothing_else(formula: str, words: str) -> None:
     started = time.perf_counter()
     with pytest.raises(BadExpression, match=words.replace("(", r"\(")):
-        evaluate(formula, {"a": 1.0})
+        evaluate(formula, {"a": 1.0} | ({"wide": (10**9, 1)} if "wide" in formula else {}))
     assert time.perf_counter() - started < 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
@@ -13,7 +14,8 @@ MIN_LINE = 4
 
 
 def forms_of(value: str) -> set[str]:
-    """How a value shows: as it is, trimmed, in a URL, behind backslashes, and line by line."""
+    """How a value shows: as it is, trimmed, in a URL, behind backslashes as Python (text or bytes) and JSON write
+    them, and line by line."""
     lines = (line.strip() for line in value.splitlines())
     return {
         value,
@@ -21,6 +23,10 @@ def forms_of(value: str) -> set[str]:
         quote(value, safe=""),
         quote_plus(value),
         repr(value)[1:-1],
+        # A lone surrogate has no UTF-8; it must not keep the other forms from being found.
+        repr(value.encode("utf-8", "surrogatepass"))[2:-1],
+        json.dumps(value, ensure_ascii=True)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
         *(line for line in lines if len(line) >= MIN_LINE),
     } - {""}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import unicodedata
 from pathlib import Path
 
@@ -53,12 +54,31 @@ def below(root: Path, text: str) -> Path:
     """The place of ``text`` below ``root``, which need not exist.
 
     Raises:
-        Refused: 400 ``invalid_path``: it is no path, or a link on the way leads out of the folder.
+        Refused: 400 ``invalid_path``: it is no path, or a link on the way leads out of the folder or in a circle.
     """
     path = root.joinpath(*split_path(text))
-    if not path.resolve().is_relative_to(root.resolve()):
+    if not _stays_in(root, path, text):
         raise _invalid(text, "a link on the way leads out of the folder")
     return path
+
+
+def _stays_in(root: Path, path: Path, text: str) -> bool:
+    """Whether a path lies below the folder once links are followed.
+
+    Raises:
+        Refused: 400 ``invalid_path``: its links lead in a circle.
+    """
+    try:
+        place = path.resolve()
+        path.stat()
+    except RuntimeError:
+        # What resolving says of a circle before Python 3.13; later ones leave it to the look at the file.
+        raise _invalid(text, "links on the way lead in a circle") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _invalid(text, "links on the way lead in a circle") from None
+        place = path.resolve()
+    return place.is_relative_to(root.resolve())
 
 
 def existing(root: Path, text: str) -> Path:
@@ -70,7 +90,7 @@ def existing(root: Path, text: str) -> Path:
     path = below(root, text)
     if not path.exists():
         as_given = root.joinpath(*text.split("/"))
-        if not as_given.resolve().is_relative_to(root.resolve()) or not as_given.exists():
+        if not _stays_in(root, as_given, text) or not as_given.exists():
             raise Refused(404, reason(reasons.FILE_NOT_FOUND, path=text))
         return as_given
     return path

@@ -30,6 +30,7 @@ from codefy_control_plane.storage.attempts import (
 from codefy_control_plane.storage.database import Database
 from codefy_control_plane.storage.events import NewEvent, stored_events
 from codefy_control_plane.storage.metrics import NewMetric, stored_metric
+from codefy_engine.execution.body_shape import BODY
 from codefy_engine.execution.secrets import Redactor
 from codefy_engine.execution.sinks import RunSinks
 from codefy_protocol.bodies import ArtifactBody, ConsoleBody, MetricsBody, WarningBody
@@ -177,7 +178,7 @@ class AttemptRecorder:
         """
         told = {key: value for key, value in facts.items() if key not in FACTS_OF_THE_SERVER}
         if self._redactor is not None:
-            told = self._redactor.plain(told)
+            told = self._redactor.fields(told, BODY)
         self._append(lambda pending: pending.facts.update(told))
 
     def console(self, body: ConsoleBody) -> None:

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
+from codefy_engine.graph.file_trees import entries_below
 from codefy_engine.graph.plan import NODE_DEVICE, Plan, PlannedNode
 from codefy_engine.graph.prepare import Prepared
 from codefy_engine.graph.presets import PRESET, Presets
@@ -320,15 +321,14 @@ def with_reads(key: bytes | None, reads: Mapping[str, bytes] | None) -> bytes | 
 
 
 def stamp_of(path: Path | str) -> bytes:
-    """Size and time of a file, or of all files in a folder: another one when they were changed."""
+    """Size and time of a file, or of all files in a folder, behind links too: another one when they were changed."""
     path = Path(path)
     try:
         if not path.is_dir():
             found = path.stat()
             return f"{found.st_size} {found.st_mtime_ns}".encode()
         digest = blake2b(digest_size=16)
-        for item in sorted(path.rglob("*")):
-            found = item.stat()
+        for item, found in entries_below(path):
             digest.update(f"{item} {found.st_size} {found.st_mtime_ns}\n".encode(errors="replace"))
     except (OSError, ValueError):
         return b"absent"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from codefy_engine.execution.body_shape import BODY, ERROR, Each, Identifier, Number, Rule
 from codefy_engine.nodes.base import NodeError
 from codefy_protocol.bodies import RunError
 from codefy_protocol.envelope import encode_body
@@ -55,11 +56,33 @@ class Redactor:
         """A JSON body without secrets. Only one that holds some is parsed."""
         if not any(needle in body for needle in self._needles):
             return body
-        return encode_body(self.plain(msgspec.json.decode(body)))
+        return encode_body(self.fields(msgspec.json.decode(body), BODY))
+
+    def fields(self, value: _T, rule: Rule) -> _T:
+        """Built-ins without secrets in what users wrote; the protocol's own words stay, as ``rule`` tells them."""
+        return cast("_T", self._fields(value, rule))
 
     def plain(self, value: _T) -> _T:
         """Built-ins without secrets, in keys and in numbers too."""
         return cast("_T", self._plain(value))
+
+    def _fields(self, value: Any, rule: Rule) -> Any:
+        if isinstance(rule, Identifier) and isinstance(value, str):
+            return value
+        if isinstance(rule, Number) and isinstance(value, int | float):
+            return value
+        if isinstance(rule, frozenset) and isinstance(value, str) and value in rule:
+            return value
+        if isinstance(rule, Mapping) and isinstance(value, list):
+            return [self._fields(item, rule) for item in cast("list[Any]", value)]
+        if isinstance(rule, Each) and isinstance(value, dict):
+            return {key: self._fields(item, rule.item) for key, item in cast("dict[str, Any]", value).items()}
+        if isinstance(rule, Mapping) and isinstance(value, dict):
+            return {
+                key if key in rule else self.text(key): self._fields(item, rule.get(key))
+                for key, item in cast("dict[str, Any]", value).items()
+            }
+        return self._plain(value)
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -76,4 +99,4 @@ class Redactor:
 
     def error(self, error: RunError) -> RunError:
         """An error without secrets, its traceback too."""
-        return msgspec.convert(self.plain(msgspec.to_builtins(error)), RunError)
+        return msgspec.convert(self.fields(msgspec.to_builtins(error), ERROR), RunError)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from codefy_engine.execution import events
+from codefy_engine.execution.body_shape import OUTPUTS
 from codefy_engine.execution.cache import Keys, Result, result_of, stamp_of, with_reads
 from codefy_engine.execution.context import ARTIFACT, CONSOLE, INNER, METRICS, RunContext, RunScope
 from codefy_engine.execution.errors import node_error
@@ -152,7 +153,7 @@ class GraphRun:
             types = planned.outputs
             facts = {port: summarize(value, types[port].type, self.redact) for port, value in outputs.items()}
             if self.redactor:
-                facts = self.redactor.plain(facts)
+                facts = self.redactor.fields(facts, OUTPUTS)
             report(events.node_succeeded(planned.id, duration, facts))
             if self.keys is not None:
                 self._keep(index, planned, context, outputs, facts)

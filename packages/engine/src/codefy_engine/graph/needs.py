@@ -7,12 +7,14 @@ machine only.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from msgspec import Struct
 
 from codefy_engine.graph.document import GraphDocument, GraphInvalid, GraphNode
+from codefy_engine.graph.file_trees import entries_below
 from codefy_engine.graph.prepare import prepare_graph, run_until
 from codefy_engine.graph.presets import TooBig
 from codefy_engine.nodes.base import NodeSpec
@@ -176,7 +178,7 @@ def _file_use(node_id: str, param: str, path: str, files_dir: Path | None) -> Fi
     found = files_dir / path
     try:
         size = (
-            sum(item.stat().st_size for item in found.rglob("*") if item.is_file())
+            sum(state.st_size for _, state in entries_below(found) if stat.S_ISREG(state.st_mode))
             if found.is_dir()
             else found.stat().st_size
         )

@@ -74,6 +74,7 @@ def prepare_graph(document: GraphDocument, registry: Registry) -> Prepared:
         return Prepared(document, document, registry=registry)
     presets = Presets(document)
     try:
+        presets.count(*levels)
         top = presets.expand(document.nodes, document.edges)
         inner = {
             name: presets.expand(subgraph.nodes, subgraph.edges)

@@ -182,6 +182,55 @@ class Presets:
         if self._wires_room < 0:
             raise TooBig
 
+    def count(self, *levels: Sequence[GraphNode]) -> None:
+        """Look how many nodes some levels would have, before any is made: each preset is counted once per depth.
+
+        Where presets hold each other, or which one is meant is given from outside, only what is certain counts;
+        :meth:`expand` counts the rest.
+
+        Raises:
+            TooBig: the presets hold too many nodes.
+        """
+        known: dict[tuple[tuple[str, str], int], int] = {}
+        if sum(self._count(nodes, (), (), known) for nodes in levels) > self._room:
+            raise TooBig
+
+    def _count(
+        self,
+        nodes: Sequence[GraphNode],
+        shown: Sequence[ExposedParam],
+        chain: Chain,
+        known: dict[tuple[tuple[str, str], int], int],
+    ) -> int:
+        total = 0
+        given = {(item.node, item.param) for item in shown}
+        seen: set[str] = set()
+        for node in nodes:
+            naming = NAMING_PARAM.get(node.type)
+            if naming is None:
+                total += 1
+                continue
+            if node.id in seen:
+                continue
+            seen.add(node.id)
+            total += 1
+            name = node.data.params.get(naming)
+            key = (node.type, str(name))
+            if not isinstance(name, str) or (node.id, naming) in given or key in chain:
+                continue
+            if len(chain) >= MAX_LEVELS:
+                continue
+            place = (key, len(chain))
+            if place not in known:
+                try:
+                    template = self.template(*key)
+                except (KeyError, GraphInvalid):
+                    known[place] = 0
+                else:
+                    known[place] = self._count(template.nodes, template.params, (*chain, key), known)
+            total += known[place]
+        return total
+
     def expand_template(self, kind: str, name: str, chain: Chain = ()) -> Expanded:
         """A preset on its own, with its interface.
 
@@ -190,7 +239,9 @@ class Presets:
             GraphInvalid: it is no preset.
             TooBig: it holds too many nodes.
         """
-        return self._expand_template(self.template(kind, name), {}, (*chain, (kind, name)), name)
+        template = self.template(kind, name)
+        self.count(template.nodes)
+        return self._expand_template(template, {}, (*chain, (kind, name)), name)
 
     def _instance(self, node: GraphNode, level: Expanded, chain: Chain) -> Expanded | None:
         naming = NAMING_PARAM[node.type]

@@ -17,6 +17,7 @@ from typing import cast
 from codefy_engine.nodes.base import Node, NodeDefinitionError, NodeSpec
 from codefy_engine.nodes.catalog import Catalog, LoadFailure
 from codefy_engine.nodes.definition import NodeDefinition
+from codefy_engine.nodes.importing import ImportFailed, guarded
 from codefy_engine.nodes.single_files import file_source, import_node_file, is_file_source, node_files
 from codefy_engine.nodes.type_hashes import catalog_hash, code_digest, type_hash
 
@@ -302,14 +303,19 @@ def _load(
     taken = {cls.spec.definition.type: cls.spec.definition.source for cls in found}
     for source, load in loaders:
         try:
-            new = load()
-            check_free(new, taken)
-        except (Exception, SystemExit) as error:  # a stranger's import may raise anything
-            failed.append(LoadFailure(source=source, error=f"{type(error).__name__}: {error}"))
+            new = guarded(source, functools.partial(_free_classes, load, taken))
+        except ImportFailed as error:
+            failed.append(LoadFailure(source=source, error=str(error)))
             continue
         found += new
         taken.update({cls.spec.definition.type: cls.spec.definition.source for cls in new})
     return Registry(found, failed)
+
+
+def _free_classes(load: Callable[[], list[type[Node]]], taken: Mapping[str, str]) -> list[type[Node]]:
+    classes = load()
+    check_free(classes, taken)
+    return classes
 
 
 @functools.cache

@@ -6,13 +6,22 @@ makes a registry of its own for the run; what the process has loaded otherwise s
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from codefy_engine.nodes.base import Node
+from codefy_engine.nodes.importing import ImportFailed, guarded
 from codefy_engine.nodes.registry import Registry, check_free, file_classes
-from codefy_engine.nodes.single_files import FOLDER, import_node_source, is_file_source, source_of
+from codefy_engine.nodes.single_files import (
+    FOLDER,
+    file_source,
+    import_node_source,
+    is_file_source,
+    source_of,
+)
 from codefy_protocol.pipe import NodeFile
 
 BUILTIN = "builtin"
@@ -32,8 +41,8 @@ class SourceFile(Struct, kw_only=True, frozen=True):
 class NodeFileFailed(Exception):
     """A file of single nodes cannot be loaded here; the message says why."""
 
-    def __init__(self, name: str, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
         self.name = name
 
 
@@ -84,10 +93,15 @@ def with_node_files(registry: Registry, files: Iterable[NodeFile]) -> Registry:
     taken = {cls.spec.definition.type: cls.spec.definition.source for cls in classes}
     for file in files:
         try:
-            new = file_classes(import_node_source(file.name, file.content), file.name)
-            check_free(new, taken)
-        except (Exception, SystemExit) as error:  # a stranger's import may raise anything
-            raise NodeFileFailed(file.name, error) from error
+            new = guarded(file_source(file.name), functools.partial(_file_classes, file, taken))
+        except ImportFailed as error:
+            raise NodeFileFailed(file.name, str(error)) from error.__cause__
         classes += new
         taken.update({cls.spec.definition.type: cls.spec.definition.source for cls in new})
     return Registry(classes, registry.failures)
+
+
+def _file_classes(file: NodeFile, taken: Mapping[str, str]) -> list[type[Node]]:
+    classes = file_classes(import_node_source(file.name, file.content), file.name)
+    check_free(classes, taken)
+    return classes

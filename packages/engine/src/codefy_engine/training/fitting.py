@@ -100,7 +100,10 @@ def seconds_of(estimator: Any, samples: Any) -> float:
     get = cast("dict[str, Any]", estimator.get_params(deep=False)).get
     sorting = count * math.log2(count + 1) * features * _STAGE
     if name in ("SVC", "SVR"):
-        return count**2 * features * 5e-10
+        # Where classes overlap, the steps grow with the samples, and with how dearly an error is paid. Too much is
+        # the better guess: a fit here cannot be stopped.
+        dear = max(1.0, float(get("C", 1.0))) * (5 if get("probability", False) else 1)
+        return count**2 * max(features, 10) * 5e-9 + count**3 * dear * 1e-10
     if name.startswith("MLP"):
         sizes = [features, *get("hidden_layer_sizes", ()), 10]
         weights = sum(before * after for before, after in itertools.pairwise(sizes))

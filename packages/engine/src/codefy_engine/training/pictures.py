@@ -15,6 +15,8 @@ from codefy_engine.nodes.base import NodeError
 from codefy_engine.training.data import TensorDataset
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"))
+_LOOK_EVERY = 500
+"""Files that are listed between two looks for a stop."""
 
 
 def load_image(path: Path, *, size: tuple[int, int] | None, mode: Literal["L", "RGB"]) -> Tensor:
@@ -27,7 +29,9 @@ def load_image(path: Path, *, size: tuple[int, int] | None, mode: Literal["L", "
 
     try:
         with Image.open(path) as opened:
-            picture = opened.convert(mode)
+            # Grey with 16 bits: Pillow would clip it to 8 bits, which leaves white.
+            deep = opened.mode == "I" or opened.mode.startswith("I;16")
+            picture = opened.convert("F" if deep else mode)
             if size is not None and picture.size != (size[1], size[0]):
                 picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
             width, height = picture.size
@@ -35,6 +39,9 @@ def load_image(path: Path, *, size: tuple[int, int] | None, mode: Literal["L", "
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise NodeError(f"{path.name} is not an image that can be read: {error}") from error
     channels = 1 if mode == "L" else 3
+    if deep:
+        grey = torch.frombuffer(raw, dtype=torch.float32).reshape(1, height, width)
+        return (grey / 65535).clamp(0, 1).repeat(channels, 1, 1)
     pixels = torch.frombuffer(raw, dtype=torch.uint8).reshape(height, width, channels)
     return pixels.permute(2, 0, 1).float() / 255
 
@@ -60,8 +67,13 @@ def load_folder(
     found: list[tuple[int, Path]] = []
     for number, name in enumerate(classes):
         check_stop()
-        files = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
-        found += [(number, path) for path in files[:limit]]
+        files: list[Path] = []
+        for place, path in enumerate((folder / name).rglob("*")):
+            if place % _LOOK_EVERY == 0:
+                check_stop()
+            if path.suffix.lower() in SUFFIXES:
+                files.append(path)
+        found += [(number, path) for path in sorted(files)[:limit]]
     if not found:
         raise NodeError(
             f"{folder.name} has no folders with images: it needs one folder per class, such as {folder.name}/cat/1.png"

@@ -17,6 +17,8 @@ from codefy_engine.training.data import TensorDataset
 _LOOK_EVERY = 1000
 _READ_AT_ONCE = 1 << 24
 """Characters."""
+_NEARLY_ALL = 0.9
+"""Share of numbers from which a column is meant to hold numbers, so that another cell in it is a mistake."""
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
 
 
@@ -112,7 +114,8 @@ def dataset_of(
 ) -> TensorDataset:
     """Samples of the feature columns, targets of the target column (the last one when ``target`` is empty).
 
-    With ``features`` empty, all other columns count. A column of texts becomes one column per text that occurs.
+    With ``features`` empty, all other columns count. A column of texts becomes one column per text that occurs; one
+    whose cells are nearly all numbers is none of texts, and its first other cell is refused.
 
     Raises:
         NodeError: a column that is not there, or a cell that cannot be used; line and column are named.
@@ -138,11 +141,13 @@ def dataset_of(
         if bad is None:
             columns.append(_filled(numbers))
             names.append(table.columns[index])
-        elif texts == "error":
+            continue
+        if texts == "error":
             raise NodeError(
                 f"line {table.lines[bad]} of {name}: {cells[bad]!r} in column {table.columns[index]!r} is no number"
             )
-        elif texts == "one_hot":
+        _refuse_slip(table, index, cells, numbers, name)
+        if texts == "one_hot":
             for label in sorted(set(cells)):
                 columns.append([1.0 if cell == label else 0.0 for cell in cells])
                 names.append(f"{table.columns[index]}={label}")
@@ -151,6 +156,8 @@ def dataset_of(
     inputs = torch.tensor(columns, dtype=torch.float32).T.contiguous()
     cells = [row[aim].strip() for row in table.rows]
     numbers = [_number(cell) for cell in cells]
+    if task == "auto":
+        _refuse_slip(table, aim, cells, numbers, name)
     if task == "classes" or (task == "auto" and any(value is None for value in numbers)):
         labels = _sorted_labels(set(cells))
         places = {label: place for place, label in enumerate(labels)}
@@ -188,6 +195,23 @@ def _without_missing(table: Table, used: list[int], aim: int, missing: str, name
     )
 
 
+def _refuse_slip(table: Table, index: int, cells: list[str], numbers: list[float | None], name: str) -> None:
+    """Refuse the first cell that is no number in a column that is meant to hold numbers, and an infinite one in any."""
+    present = [place for place, cell in enumerate(cells) if not _is_missing(cell)]
+    bad = [place for place in present if numbers[place] is None]
+    endless = [place for place in bad if _is_endless(cells[place])]
+    meant = len(present) - len(bad) + len(endless)
+    numeric = meant >= _NEARLY_ALL * len(present)
+    found = bad if numeric else endless
+    if not found:
+        return
+    why = f"; {meant - len(endless)} of the {len(present)} cells are numbers" if numeric else ""
+    raise NodeError(
+        f"line {table.lines[found[0]]} of {name}: {cells[found[0]]!r} in column {table.columns[index]!r} "
+        f"is no number that can be used{why}: mend the cell, or leave the row out"
+    )
+
+
 def _filled(numbers: list[float | None]) -> list[float]:
     present = [value for value in numbers if value is not None]
     mean = sum(present) / len(present) if present else 0.0
@@ -195,11 +219,19 @@ def _filled(numbers: list[float | None]) -> list[float]:
 
 
 def _number(cell: str) -> float | None:
+    # Python takes 1_000 for a number; in a table it is a slip.
+    if "_" in cell or "\0" in cell:
+        return None
     try:
         value = float(cell)
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def _is_endless(cell: str) -> bool:
+    """Whether it stands for infinity, or for no number with a sign."""
+    return cell.lower().lstrip("+-") in ("inf", "infinity", "nan")
 
 
 def _is_missing(cell: str) -> bool:

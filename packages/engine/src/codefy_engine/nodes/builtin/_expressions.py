@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -16,6 +17,9 @@ MAX_LENGTH = 2000
 _MAX_DEPTH = 60
 _MAX_POWER = 10_000
 _MAX_ITEMS = 1_000_000
+
+_FORMAT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+)?)?.", re.DOTALL)
+"""A place in a text that ``%`` fills in: its width and its digits."""
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -197,10 +201,33 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _sized(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """Keep a list or text from being multiplied until the memory is full."""
+    """Keep a list or text from being multiplied, or a text from being filled in, until the memory is full."""
     for items, times in ((left, right), (right, left)):
         if operation is not operator.mul or not isinstance(times, int) or not isinstance(items, list | str):
             continue
         if len(cast("list[Any] | str", items)) * times > _MAX_ITEMS:
             raise BadExpression(f"the result has more than {_MAX_ITEMS:,} items")
+    if operation is operator.mod and isinstance(left, str):
+        _refuse_long_text(left, right)
     return operation(left, right)
+
+
+def _refuse_long_text(text: str, values: Any) -> None:
+    """Keep ``text % values`` from becoming longer than a text may be."""
+    given = cast("tuple[Any, ...]", values) if isinstance(values, tuple) else (values,)
+    starred = max((abs(value) for value in given if isinstance(value, int)), default=0)
+    places = [match for match in _FORMAT.finditer(text) if match.group() != "%%"]
+    length = 0
+    for match in places:
+        for size in match.groups():
+            # A number with more digits than the limit has is beyond it, however many there are.
+            digits = (size or "").lstrip("0")
+            if len(digits) > 9:
+                length = _MAX_ITEMS + 1
+            elif digits:
+                length += starred if digits == "*" else int(digits)
+    if isinstance(values, dict) and len(places) > 1:
+        # By name, one long value may be filled in many times.
+        length += len(places) * max((len(str(value)) for value in cast("Any", values).values()), default=0)
+    if length > _MAX_ITEMS:
+        raise BadExpression(f"the result has more than {_MAX_ITEMS:,} items")
