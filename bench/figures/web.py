@@ -28,9 +28,11 @@ FIRST_NODE = """() => document.querySelector('article[data-node]') !== null"""
 CATEGORIES = ("devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline.frame")
 
 ALL_DONE = """() => {
+  // Looking must cost the page little: all nodes are read only when none can be running any more.
+  if (document.querySelector('.run-stop') !== null) return 0;
   const nodes = [...document.querySelectorAll('article[data-node]')];
   const done = nodes.length > 0 && nodes.every((one) => /succeeded|reused/.test(one.getAttribute('aria-label')));
-  return done && document.querySelector('.run-stop') === null ? Date.now() : 0;
+  return done ? Date.now() : 0;
 }"""
 
 
@@ -80,9 +82,9 @@ async def zoom(page: Page) -> None:
 
 
 async def drag(page: Page) -> None:
-    box = await page.locator("article[data-node]:visible").nth(3).bounding_box()
+    box = await page.locator("article[data-node] .node-head").nth(3).bounding_box()
     assert box is not None
-    x, y = box["x"] + box["width"] / 2, box["y"] + 10
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     await page.mouse.move(x, y)
     await page.mouse.down()
     for step in range(60):

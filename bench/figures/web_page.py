@@ -74,7 +74,7 @@ async def opened(browser: Browser, server: ControlPlane) -> AsyncIterator[Opened
     opened_page = Opened(await context.new_page())
 
     async def note(response: Response) -> None:
-        if response.url.endswith(".js"):
+        if response.ok and response.url.endswith(".js"):
             opened_page.scripts[response.url] = len(gzip.compress(await response.body()))
 
     opened_page.page.on("response", note)
@@ -175,7 +175,7 @@ class Frames:
     """The frames of a trace in which the page did something."""
 
     work_ms: Sequence[float]
-    """Script, style and layout in each."""
+    """Processor time of script, style and layout in each: what else the machine does meanwhile does not count."""
     seconds: float
 
     @property
@@ -212,27 +212,27 @@ def frames_of(trace: bytes) -> Frames:
     if main is None or len(starts_of[main]) < 2:
         raise ValueError("the trace holds no frames of the page")
     starts = starts_of[main]
-    busy = _merged(
-        (one["ts"], one["ts"] + one["dur"])
+    busy = _outermost(
+        (one["ts"], one["ts"] + one["dur"], one["tdur"])
         for one in by_thread[main]
-        if one.get("ph") == "X" and one.get("name") in WORK and one.get("dur", 0) > 0
+        if one.get("ph") == "X" and one.get("name") in WORK and one.get("dur", 0) > 0 and "tdur" in one
     )
     # What is done between the start of one frame and the start of the next belongs to one frame.
     work = [0.0] * len(starts)
     at = 0
-    for begin, end in busy:
+    for begin, taken in busy:
         while at + 1 < len(starts) and starts[at + 1] <= begin:
             at += 1
-        work[at] += (end - begin) / 1000
+        work[at] += taken / 1000
     return Frames([one for one in work if one > 0], (starts[-1] - starts[0]) / 1e6)
 
 
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans in order, those that overlap as one."""
-    merged: list[tuple[float, float]] = []
-    for begin, end in sorted(spans):
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((begin, end))
-    return merged
+def _outermost(spans: Iterable[tuple[float, float, float]]) -> list[tuple[float, float]]:
+    """Of spans (begin, end, time on the processor) in any order: begin and time of those that lie in no other."""
+    found: list[tuple[float, float]] = []
+    covered = float("-inf")
+    for begin, end, taken in sorted(spans, key=lambda one: (one[0], -one[1])):
+        if begin >= covered:
+            found.append((begin, taken))
+            covered = end
+    return found

@@ -40,6 +40,7 @@ import { useView } from "./store/view";
 import { useKeepFitted, useKeepInSight } from "./use-keep-in-sight";
 import { Wire } from "./Wire";
 import { RefusalTip, WireInHand } from "./WireInHand";
+import { NodeWordsProvider, remembering, useWords } from "./words";
 
 const GraphMap = lazy(() => import("./GraphMap"));
 const StageMenu = lazy(() => import("./StageMenu"));
@@ -103,44 +104,48 @@ function Graph() {
   const nodes = useStageNodes();
   const wires = useStageWires();
   const gestures = useGestures();
+  const words = useWords();
+  const shared = useMemo(() => remembering(words), [words]);
   return (
-    <ReactFlow<FlowNode, FlowEdge>
-      className="graph"
-      nodeTypes={nodeTypes}
-      edgeTypes={edgeTypes}
-      {...nodes}
-      {...wires}
-      {...gestures}
-      connectionLineComponent={WireInHand}
-      connectionRadius={24}
-      snapToGrid={snap}
-      snapGrid={SNAP}
-      zoomOnDoubleClick={false}
-      deleteKeyCode={null}
-      selectionMode={SelectionMode.Partial}
-      multiSelectionKeyCode={MORE_KEYS}
-      disableKeyboardA11y
-      nodesFocusable={false}
-      edgesFocusable={false}
-      minZoom={0.1}
-      maxZoom={2}
-      elevateNodesOnSelect
-      proOptions={HIDE_ATTRIBUTION}
-    >
-      <Background
-        variant={BackgroundVariant.Dots}
-        gap={GRID}
-        size={1.4}
-        color="var(--grid)"
-        bgColor="var(--canvas)"
-      />
-      <RefusalTip />
-      {mapOpen && (
-        <Suspense>
-          <GraphMap />
-        </Suspense>
-      )}
-    </ReactFlow>
+    <NodeWordsProvider value={shared}>
+      <ReactFlow<FlowNode, FlowEdge>
+        className="graph"
+        nodeTypes={nodeTypes}
+        edgeTypes={edgeTypes}
+        {...nodes}
+        {...wires}
+        {...gestures}
+        connectionLineComponent={WireInHand}
+        connectionRadius={24}
+        snapToGrid={snap}
+        snapGrid={SNAP}
+        zoomOnDoubleClick={false}
+        deleteKeyCode={null}
+        selectionMode={SelectionMode.Partial}
+        multiSelectionKeyCode={MORE_KEYS}
+        disableKeyboardA11y
+        nodesFocusable={false}
+        edgesFocusable={false}
+        minZoom={0.1}
+        maxZoom={2}
+        elevateNodesOnSelect
+        proOptions={HIDE_ATTRIBUTION}
+      >
+        <Background
+          variant={BackgroundVariant.Dots}
+          gap={GRID}
+          size={1.4}
+          color="var(--grid)"
+          bgColor="var(--canvas)"
+        />
+        <RefusalTip />
+        {mapOpen && (
+          <Suspense>
+            <GraphMap />
+          </Suspense>
+        )}
+      </ReactFlow>
+    </NodeWordsProvider>
   );
 }
 

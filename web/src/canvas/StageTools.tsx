@@ -15,7 +15,6 @@ import { useView } from "./store/view";
 export function StageTools() {
   const { t } = useTranslation("canvas");
   const { act } = useCommands();
-  const zoom = useFlow((state) => state.transform[2]);
   const libraryOpen = useView((state) => state.libraryOpen);
   const mapOpen = useView((state) => state.mapOpen);
   return (
@@ -40,13 +39,7 @@ export function StageTools() {
       <Breadcrumb />
       <Toolbar className="float stage-zoom" aria-label={t("view")}>
         <Tool name="zoomOut" />
-        <AriaButton
-          className="btn btn-ghost mono stage-percent"
-          aria-label={`${Math.round(zoom * 100)} %, ${t("zoomReset")}`}
-          onPress={() => act("zoomReset")}
-        >
-          {Math.round(zoom * 100)} %
-        </AriaButton>
+        <Percent />
         <Tool name="zoomIn" />
         <span className="float-line" />
         <Tool name="fit" />
@@ -61,6 +54,22 @@ export function StageTools() {
         <Tool name="keys" />
       </Toolbar>
     </>
+  );
+}
+
+/** The scale, which also leads back to 100 %. Alone, for it renders with every step of zooming. */
+function Percent() {
+  const { t } = useTranslation("canvas");
+  const { act } = useCommands();
+  const percent = useFlow((state) => Math.round(state.transform[2] * 100));
+  return (
+    <AriaButton
+      className="btn btn-ghost mono stage-percent"
+      aria-label={`${percent} %, ${t("zoomReset")}`}
+      onPress={() => act("zoomReset")}
+    >
+      {percent} %
+    </AriaButton>
   );
 }
 

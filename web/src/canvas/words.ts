@@ -1,7 +1,7 @@
 // The catalog's and the server's words in the language of the page. Both come in English; what we have no translation of
 // stays as it came.
 import type { TFunction } from "i18next";
-import { useEffect, useMemo } from "react";
+import { createContext, useContext, useEffect, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { create } from "zustand";
 import type { Choice, GraphProblem, NodeDefinition, ParamDefinition } from "../api/types";
@@ -69,6 +69,35 @@ export function useWords(): Words {
         t(`reasonShort.${told.code}`, { ...textParams(told.params), defaultValue: problem(told) }),
     };
   }, [t, chinese, catalog, i18n.language]);
+}
+
+/** Sentences that are remembered before all are forgotten: counts and names make ever new ones. */
+const MOST_SAID = 4000;
+
+/** The same words, which look up a sentence once: a thousand nodes say the same few. */
+export function remembering(words: Words): Words {
+  const said = new Map<string, string>();
+  const say = (key: string, options?: Record<string, unknown>): string => {
+    const asked = options === undefined ? key : `${key} ${JSON.stringify(options)}`;
+    let text = said.get(asked);
+    if (text === undefined) {
+      text = String(words.t(key as never, options as never));
+      if (said.size >= MOST_SAID) said.clear();
+      said.set(asked, text);
+    }
+    return text;
+  };
+  return { ...words, t: say as unknown as Words["t"] };
+}
+
+const NodeWords = createContext<Words | null>(null);
+export const NodeWordsProvider = NodeWords.Provider;
+
+/** The words that all nodes of a canvas share. */
+export function useNodeWords(): Words {
+  const words = useContext(NodeWords);
+  if (words === null) throw new Error("There is no canvas around this node.");
+  return words;
 }
 
 /** i18next writes objects badly; lists read as lists. */

@@ -30,23 +30,24 @@ export function isState(text: string): text is StateName {
   return Object.hasOwn(LOOK, text);
 }
 
+/** The glyph of a state in its colour, with a word that screen readers hear. It asks for no words itself: many are drawn at once. */
+export function StateGlyph({ state, name }: { state: StateName; name?: string }) {
+  const { icon, tone } = LOOK[state];
+  return (
+    <span className={tone}>
+      <Icon name={icon} label={name} />
+    </span>
+  );
+}
+
 /** Glyph, word, colour: with `word` the name stands beside the glyph, else only screen readers hear it. */
 export function StateMark({ state, word = false }: { state: StateName; word?: boolean }) {
   const { t } = useTranslation();
-  const { icon, tone } = LOOK[state];
   const name = t(`state.${state}`);
-  if (!word) {
-    return (
-      <span className={tone}>
-        <Icon name={icon} label={name} />
-      </span>
-    );
-  }
+  if (!word) return <StateGlyph state={state} name={name} />;
   return (
     <span className="state">
-      <span className={tone}>
-        <Icon name={icon} />
-      </span>
+      <StateGlyph state={state} />
       {name}
     </span>
   );

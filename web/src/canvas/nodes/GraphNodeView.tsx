@@ -2,7 +2,7 @@ import { type NodeProps, useUpdateNodeInternals } from "@xyflow/react";
 import { memo, useEffect, useMemo, useRef } from "react";
 import type { GraphProblem, PortDefinition } from "../../api/types";
 import { Icon } from "../../ui/Icon";
-import { StateMark } from "../../ui/StateMark";
+import { StateGlyph } from "../../ui/StateMark";
 import { durationText } from "../format";
 import { iconOf } from "../icons";
 import { isBypassed, isCollapsed, isGroup, nodeTitle } from "../model/document";
@@ -11,7 +11,7 @@ import { useDefinition, useGraph } from "../store/editor";
 import { nodePath } from "../store/graph-store";
 import { type NodeState, useNodeView } from "../store/run-view";
 import { useNodeKeys } from "../use-node-keys";
-import { useWords } from "../words";
+import { useNodeWords } from "../words";
 import { NodeBody } from "./NodeBody";
 import { NodeFoot } from "./NodeFoot";
 import { NodePorts } from "./NodePorts";
@@ -19,8 +19,14 @@ import { NodeTitle } from "./NodeTitle";
 
 const NO_PROBLEMS: readonly GraphProblem[] = [];
 
-export const GraphNodeView = memo(function GraphNodeView({ id, data, selected }: NodeProps<GraphFlowNode>) {
-  const words = useWords();
+/** A node of the canvas. Where it stands and how large it is are no business of what it shows. */
+export const GraphNodeView = memo(
+  DrawnNode,
+  (before, now) => before.id === now.id && before.data === now.data && before.selected === now.selected,
+);
+
+function DrawnNode({ id, data, selected }: NodeProps<GraphFlowNode>) {
+  const words = useNodeWords();
   const { t } = words;
   const { node, wired } = data;
   const definition = useDefinition(node);
@@ -91,7 +97,7 @@ export const GraphNodeView = memo(function GraphNodeView({ id, data, selected }:
       )}
     </article>
   );
-});
+}
 
 const portKey = (port: PortDefinition) => `${port.name}:${port.type}`;
 
@@ -159,7 +165,7 @@ function NodeMark({ state, word, needs, seconds }: MarkProps) {
   return (
     <>
       {seconds !== null && <span className="node-time">{durationText(seconds)}</span>}
-      <StateMark state={state} />
+      <StateGlyph state={state} name={word} />
     </>
   );
 }

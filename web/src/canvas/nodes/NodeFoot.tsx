@@ -58,7 +58,7 @@ export function NodeFoot({ node, view, problem, unknown, source, words }: FootPr
   const subgraph = scopeBehind(node);
   if (subgraph !== null) return <ModuleFoot id={node.id} subgraph={subgraph} />;
   return state === "resting" || live === undefined ? null : (
-    <ResultFoot outputs={live.outputs} source={source} />
+    <ResultFoot outputs={live.outputs} source={source} t={t} />
   );
 }
 
@@ -66,11 +66,12 @@ export function NodeFoot({ node, view, problem, unknown, source, words }: FootPr
 function ResultFoot({
   outputs,
   source,
+  t,
 }: {
   outputs: Readonly<Record<string, OutputSummary>>;
   source: boolean;
+  t: Words["t"];
 }) {
-  const { t } = useTranslation("canvas");
   const all = Object.values(outputs);
   const data = all.filter((output) => typeof output.samples === "number");
   if (data.length > 0) {
