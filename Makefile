@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. They fetch what they need themselves.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check mutants catalog-check wheels clean
+.PHONY: help setup chromium demo test lint types unit web-test integration browser bench bench-check bench-web mutants catalog-check wheels clean
 
 # Byte code is written, whatever this shell says: every test process would compile torch again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -60,6 +60,9 @@ bench: bench-libraries ## Measure and print figure, floor, ratio and goal
 
 bench-check: bench-libraries ## Fail when a ratio misses its goal by more than its noise
 	$(RUN) python -m bench --check
+
+bench-web: ## The same for the page, in a real Chromium
+	$(RUN) python -m bench --check web
 
 mutants: ## Apply each planted bug and expect the suite to catch it
 	$(RUN) python tests/mutants/run.py
