@@ -85,6 +85,12 @@ class Histories(RuleBasedStateMachine):
         self.naive = Naive(limits, LOCAL)
         self.count = 0
         self.now = 0.0
+        # Two workers that take everything, so that most of what happens next has consequences.
+        for name in ("alpha", "beta"):
+            cards = tuple(card(index, f"GPU-{name}{index}") for index in range(3))
+            view = WorkerView(name=name, state=ONLINE, devices=(CPU, *cards), node_types=TYPES)
+            self.naive.workers[name] = view
+            self.scheduler.set_worker(view)
 
     def look(self) -> None:
         started = [

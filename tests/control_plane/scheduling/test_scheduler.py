@@ -6,6 +6,7 @@ import pytest
 
 from codefy_control_plane.scheduling.limits import Limits
 from codefy_control_plane.scheduling.model import (
+    DISCONNECTED,
     ONLINE,
     DeviceView,
     Placement,
@@ -196,3 +197,55 @@ def test_a_run_is_queued_once() -> None:
     with pytest.raises(ValueError, match="placed already"):
         shop.scheduler.take("r1", Placement(worker_id="local", devices=(), slots=()))
     assert not shop.scheduler.release("r9")
+
+
+def kept_and_waiting() -> tuple[Shop, str, str, str]:
+    """A shop whose cuda:1 is free and kept for a set, with a run behind that set that wants it."""
+    shop = Shop(Limits(accelerator=1), box())
+    busy = shop.submit("cuda:0", "box")
+    assert shop.starts() == [busy]
+    held = shop.submit("cuda:0", "box", ("cuda:0", "cuda:1"))
+    later = shop.submit("cuda:1", "box")
+    assert shop.starts() == []
+    return shop, busy, held, later
+
+
+def test_what_a_set_kept_is_free_when_it_is_cancelled() -> None:
+    shop, _, held, later = kept_and_waiting()
+    assert shop.scheduler.remove(held)
+    assert shop.starts() == [later]
+
+
+def test_what_a_set_kept_is_free_when_it_is_overtaken_in_its_queue() -> None:
+    shop, _, held, later = kept_and_waiting()
+    # Another run of the same queue comes first and wants cuda:0 only: the set is no longer head.
+    urgent = QueuedRun(
+        run_id="urgent",
+        sequence=99,
+        priority=1,
+        queue_key="box/cuda:0",
+        worker="box",
+        device="cuda:0",
+        node_types=TYPES,
+    )
+    shop.scheduler.enqueue(urgent)
+    assert shop.starts() == [later]
+    assert shop.scheduler.position(held) == 2
+
+
+def test_a_set_keeps_nothing_while_its_worker_is_away() -> None:
+    other = WorkerView(name="other", state=ONLINE, devices=(CARDS[1],), node_types=TYPES)
+    shop, _, _, _ = kept_and_waiting()
+    shop.scheduler.set_workers([box(), other])
+    elsewhere = shop.submit("cuda:1", "other")
+    assert shop.starts() == []  # it is the same card, kept for the set
+    shop.scheduler.set_workers([box(state=DISCONNECTED), other])
+    assert shop.starts() == [elsewhere]
+
+
+def test_what_a_set_kept_goes_to_it_when_it_starts() -> None:
+    shop, busy, held, later = kept_and_waiting()
+    assert shop.scheduler.release(busy)
+    assert shop.starts() == [held]
+    assert shop.scheduler.release(held)
+    assert shop.starts() == [later]
