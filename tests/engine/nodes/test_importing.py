@@ -36,10 +36,14 @@ def test_a_file_that_raises_anything_is_a_failure_when_loaded_again_in_a_thread(
 
 
 def test_ctrl_c_during_an_import_still_ends_the_program() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        guarded("nodes/slow.py", lambda: signal.raise_signal(signal.SIGINT))
-    assert signal.getsignal(signal.SIGINT) is before
+    # A shell starts background jobs with Ctrl-C ignored, and these tests may be one.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            guarded("nodes/slow.py", lambda: signal.raise_signal(signal.SIGINT))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_exception_that_cannot_tell_itself_is_told_by_its_type(tmp_path: Path) -> None:
