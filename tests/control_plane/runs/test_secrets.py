@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from codefy_control_plane.runs.console import AttributedOutput
 from codefy_control_plane.runs.errors import Refused
 from codefy_control_plane.runs.secrets import SecretVault, check_secrets
 from codefy_engine.graph.document import parse_graph
@@ -190,3 +192,30 @@ def test_the_server_log_is_written_without_secrets(caplog: pytest.LogCaptureFixt
     assert "correct horse" not in caplog.text
     assert "%d bottles (with arguments that do not fit)" in caplog.text
     assert "nothing to hide" in caplog.text
+
+
+def test_what_threads_of_a_node_print_is_written_without_secrets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in no run's context, so what they say goes to the server's own output."""
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    vault = SecretVault()
+    vault.put("r1", {"KEY": "hunter2-and-more"})
+    output = AttributedOutput(vault.without)
+    output.install()
+
+    def fails() -> None:
+        raise ValueError("not liked: hunter2-and-more")
+
+    try:
+        for target in (lambda: print("told hunter2-and-more"), fails):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+    finally:
+        output.remove()
+        vault.close()
+    said = capsys.readouterr()
+    assert said.out == "told [secret KEY]\n"
+    assert "ValueError: not liked: [secret KEY]" in said.err
+    assert "hunter2" not in said.out + said.err

@@ -1,7 +1,8 @@
 """Console output of runs (V-8): the log file of a run, and what the threads of a run in the server print.
 
 Output that is printed by a thread of a run in the server goes to that run's log: the standard streams are wrapped once,
-and the wrapper looks at the context it is called in. Everything else passes through.
+and the wrapper looks at the context it is called in. Everything else passes through, without the secrets of the runs that
+go on: a thread that a node started is in no run's context.
 """
 
 from __future__ import annotations
@@ -90,13 +91,15 @@ def capture_into(capture: ConsoleCapture | None) -> None:
 class _AttributedStream:
     """A text stream that gives the output of a run's context to the run, and the rest to the stream it wraps."""
 
-    def __init__(self, wrapped: TextIO) -> None:
+    def __init__(self, wrapped: TextIO, redact: Callable[[str], str]) -> None:
         self._wrapped = wrapped
+        self._redact = redact
 
     def write(self, text: str) -> int:
         capture = _capture.get()
         if capture is None:
-            return self._wrapped.write(text)
+            self._wrapped.write(self._redact(text))
+            return len(text)
         capture.write(text)
         return len(text)
 
@@ -116,9 +119,14 @@ class _AttributedStream:
 
 
 class AttributedOutput:
-    """Wraps ``sys.stdout`` and ``sys.stderr`` between :meth:`install` and :meth:`remove`."""
+    """Wraps ``sys.stdout`` and ``sys.stderr`` between :meth:`install` and :meth:`remove`.
 
-    def __init__(self) -> None:
+    Args:
+        redact: takes the secrets of all runs out of what belongs to none.
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
         self._streams: dict[str, tuple[TextIO, TextIO]] = {}
 
     def install(self) -> None:
@@ -130,7 +138,7 @@ class AttributedOutput:
             # A server may have no console at all (pythonw).
             if current is None or (known is not None and current is known[1]):
                 continue
-            wrapper = cast("TextIO", _AttributedStream(current))
+            wrapper = cast("TextIO", _AttributedStream(current, self._redact))
             self._streams[name] = (current, wrapper)
             setattr(sys, name, wrapper)
 

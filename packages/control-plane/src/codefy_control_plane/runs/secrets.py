@@ -121,6 +121,10 @@ class SecretVault:
         """Of all values that are kept."""
         return self._redactor
 
+    def without(self, text: str) -> str:
+        """A text without the values that are kept now."""
+        return self._redactor.text(text)
+
     def _changed(self) -> None:
         # Two runs may have different values under one name.
         every = [item for values in self._values.values() for item in values.items()]

@@ -130,7 +130,7 @@ class RunService:
             outputs=self.outputs.store,
         )
         self._reader = RunReader(database, self.feed, settings.runs_dir, self._live_view)
-        self._output = AttributedOutput()
+        self._output = AttributedOutput(self._vault.without)
         self._new_run_id = run_id_maker()
         self._live: dict[str, LiveRun] = {}
         self._lookahead = Lookahead(self._scheduler, database, self._live)
