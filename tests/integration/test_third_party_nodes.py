@@ -17,6 +17,7 @@ import pytest
 
 from codefy_agent.testing import Agent
 from codefy_control_plane.api.schemas import RunDetail
+from codefy_control_plane.client import ApiError
 from codefy_control_plane.testing import ControlPlane
 from codefy_protocol.names import RunOptions, Target
 
@@ -173,11 +174,13 @@ async def test_a_run_that_waits_takes_the_file_of_its_submission(server: Control
 async def test_a_package_that_the_worker_lacks_and_a_file_that_fails_there_are_named(
     server: ControlPlane, agent: Agent
 ) -> None:
-    done = await run(server, graph("TinyConstant"), ON_W1)
-    assert done.status == "failed"
-    assert done.error is not None
-    assert (done.error.code, done.error.params["types"]) == ("node_package_missing", "TinyConstant")
-    assert "codefy-agent engine install --with codefy-tiny" in done.error.message
+    # Once the worker has told what its engine can run, a run that it never could is refused.
+    assert (await run(server, graph("ConstantValue"), ON_W1)).status == "succeeded"
+    with pytest.raises(ApiError) as refused:
+        await server.client.submit(graph("TinyConstant"), ON_W1)
+    assert (refused.value.status, refused.value.code) == (400, "worker_lacks_types")
+    assert refused.value.params["types"] == "TinyConstant"
+    assert "codefy-agent engine install --with codefy-tiny" in str(refused.value)
 
     # A file may import what only the server's environment has.
     nodes = server.data_dir / "nodes" / "filters.py"
